@@ -60,7 +60,7 @@ test-peers: $(PEERS_READY) ## comparisons with other libraries and a server of S
 	@echo "Peers"
 	@$(RUN) $(PEERS)/bin/pytest --part peers $$(grep -rl --include='*.py' mark.peers tests) $(ARGS)
 
-test-slow: $(DEV_READY) ## tests of more than ten seconds (about ten minutes on two cores)
+test-slow: docs ## tests of more than ten seconds, of the built documentation too (about ten minutes on two cores)
 	@echo "Slow tests"
 	@$(PYTEST) --part slow
 

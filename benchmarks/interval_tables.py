@@ -639,7 +639,7 @@ SHOWN_BY = {
     "calibration.compare_outputs": "calibration.compare",
     "calibration.error_curve": "calibration.interval",
     "calibration.judge": "calibration.interval",
-    "calibration.outputs_table": "calibration.interval",
+    "calibration.measure_table": "calibration.interval",
     "calibration.pair_table": "calibration.interval",
     "calibration.pooled_over_orbit": "calibration.pooled_reliability",
     "calibration.regression_table": "calibration.regression_interval",

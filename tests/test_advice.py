@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import orbical as ob
 from orbical.cli import _register, app
-from orbical.conformal import halves
+from orbical.conformal import conformal_halves
 from orbical.errors import InputError
 
 K = 8
@@ -160,7 +160,7 @@ def test_the_gain_is_the_difference_of_costs_that_what_if_states():
 def test_what_if_equals_a_computation_by_hand():
     data = separated_by_confidence(400)
     found = ob.advice.what_if(data, reject=0.8, passing=0.25)
-    _, tested = halves(np.arange(400), 0.5, 0)
+    _, tested = conformal_halves(np.arange(400), 0.5, 0)
     right = data["correct"].values[0, tested]
     acted = data["confidence"].values[0, tested] >= 0.8
     assert found["answered"][0].values == pytest.approx(acted.mean(0))

@@ -10,15 +10,15 @@ import torch
 
 import orbical as ob
 from orbical.errors import InputError
-from orbical.nero.changes import share_of
-from orbical.tasks._answers import of_codes
+from orbical.nero.changes import changed_share
+from orbical.tasks._answers import code_changes
 
 
 def test_pairs_of_codes_are_those_counted_one_by_one():
     rng = np.random.default_rng(0)
     codes = torch.from_numpy(rng.integers(0, 3, (20, 6)))
     weights = torch.from_numpy(rng.dirichlet(np.ones(6)))
-    changed, pairs = of_codes(codes, weights)
+    changed, pairs = code_changes(codes, weights)
     for row, differs, share in zip(codes, changed, pairs, strict=True):
         among = [
             (weights[i] * weights[j], row[i] != row[j])
@@ -31,7 +31,7 @@ def test_pairs_of_codes_are_those_counted_one_by_one():
 
 @pytest.mark.parametrize("size", range(1, 40))
 def test_no_pair_disagrees_if_no_answer_changes(size):
-    changed, pairs = of_codes(torch.full((3, size), 7), torch.full((size,), 1 / size))
+    changed, pairs = code_changes(torch.full((3, size), 7), torch.full((size,), 1 / size))
     assert not changed.any()
     assert pairs.tolist() == [0.0] * 3  # exactly, whatever the weights sum to in floats
 
@@ -119,7 +119,7 @@ def test_intervals_cover():
         changed = rng.random((1, 80)) < 0.2
         pairs = np.where(changed, rng.random((1, 80)), 0.0)
         for name, values, truth in (("changed", changed.astype(float), 0.2), ("pairs", pairs, 0.1)):
-            _, low, high = share_of(values, 0.95)
+            _, low, high = changed_share(values, 0.95)
             hits[name] += bool(low[0] <= truth <= high[0])
     assert hits["changed"] / 400 > 0.92
     assert hits["pairs"] / 400 > 0.92

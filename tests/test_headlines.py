@@ -9,7 +9,7 @@ import xarray as xr
 
 import orbical as ob
 from orbical.interface import open_session
-from orbical.nero import words_for
+from orbical.nero import headline_words
 
 ANGLES = 4
 
@@ -127,7 +127,7 @@ def test_the_direction_is_that_of_the_task(name):
     ],
 )
 def test_places_have_the_words_of_their_group(spec, words):
-    assert words_for(ob.groups.parse(spec), 1) == words
+    assert headline_words(ob.groups.parse(spec), 1) == words
 
 
 def test_a_segmentation_is_judged_by_its_pixels():

@@ -12,19 +12,9 @@ from .statistics import holm, interval, share
 from .verdicts import Verdict
 
 __all__ = [
-    "Audit",
-    "Outcome",
-    "Package",
-    "Picture",
-    "Table",
-    "Verdict",
-    "find",
-    "holm",
-    "interval",
-    "loading",
-    "names",
-    "share",
-]
+    "Audit", "Outcome", "Package", "Picture", "Table", "Verdict", "find", "holm", "interval",
+    "loading", "names", "share",
+]  # fmt: skip
 
 
 def names() -> list[str]:

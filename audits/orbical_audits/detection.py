@@ -47,16 +47,8 @@ from .photographs import (
 from .verdicts import Verdict, stays_confident, verdict_of
 
 __all__ = [
-    "FULL",
-    "GROUP",
-    "INPUTS",
-    "QUICK",
-    "ROWS",
-    "RULE",
-    "audited",
-    "decide",
-    "shifted",
-]
+    "FULL", "GROUP", "INPUTS", "QUICK", "ROWS", "RULE", "audited", "decide", "shifted",
+]  # fmt: skip
 
 WINDOW, ENLARGE, WHOLE = 160, 2, 416
 TOLERATED, STEADY = 0.10, 0.05

@@ -14,16 +14,9 @@ from .audit import Rows
 from .statistics import holm, interval, share
 
 __all__ = [
-    "found",
-    "maps_of",
-    "mean_precision",
-    "of_check",
-    "of_map",
-    "of_objects",
-    "of_rings",
-    "of_tests",
-    "subsets",
-]
+    "found", "maps_of", "mean_precision", "of_check", "of_map", "of_objects", "of_rings",
+    "of_tests", "subsets",
+]  # fmt: skip
 
 RADIUS, CELL = 32, 16
 SURE, OVERLAP = 0.5, 0.5

@@ -19,13 +19,9 @@ from torch import Tensor
 import orbical as ob
 
 __all__ = [
-    "CLASSES",
-    "annotated",
-    "key_views",
-    "training_photographs",
-    "validation_photographs",
+    "CLASSES", "annotated", "key_views", "training_photographs", "validation_photographs",
     "whole_views",
-]
+]  # fmt: skip
 
 CLASSES = [str(index) for index in range(80)]
 """COCO's 80 classes by their places in the order that detectors use."""
@@ -97,7 +93,7 @@ def key_views(photographs: list[Photograph], window: int, radius: int) -> Views:
     Returns:
         Images and objects for a scan.
     """
-    found = ob.datasets.views_of(photographs, CLASSES, window, radius)
+    found = ob.datasets.key_object_views(photographs, CLASSES, window, radius)
     key = found["objects"][:, 0, :4]
     whole = (key[:, :2] >= radius).all(1) & (key[:, 2:] <= window - radius).all(1)
     area = (key[:, 2:] - key[:, :2]).prod(1) * whole

@@ -63,39 +63,11 @@ if TYPE_CHECKING:
     from .store import Scan, load
 
 __all__ = [
-    "Scan",
-    "__version__",
-    "actions",
-    "advice",
-    "advise",
-    "bounds",
-    "calibration",
-    "check",
-    "conformal",
-    "data",
-    "datasets",
-    "embedding",
-    "errors",
-    "figures",
-    "flips",
-    "groups",
-    "integrations",
-    "interface",
-    "load",
-    "losses",
-    "nero",
-    "predictors",
-    "recalibrate",
-    "report",
-    "scan",
-    "selective",
-    "tasks",
-    "testing",
-    "training",
-    "view",
-    "worst_case",
-    "zoo",
-]
+    "Scan", "__version__", "actions", "advice", "advise", "bounds", "calibration", "check",
+    "conformal", "data", "datasets", "embedding", "errors", "figures", "flips", "groups",
+    "integrations", "interface", "load", "losses", "nero", "predictors", "recalibrate", "report",
+    "scan", "selective", "tasks", "testing", "training", "view", "worst_case", "zoo",
+]  # fmt: skip
 
 if not TYPE_CHECKING:  # a machine that only trains with our losses needs neither xarray nor zarr
     __getattr__ = lazy_exports(

@@ -20,8 +20,8 @@ from .calibration import (
     Verdict,
     bounded_mean_interval,
     checked_level,
-    checked_limit,
     judge,
+    measure_limit,
     samples_to_decide,
     samples_to_decide_by_width,
 )
@@ -36,10 +36,10 @@ from .errors import (
     whole_number,
 )
 from .groups import PLACES
-from .nero import bounds_of, least_value, orbit_moments
+from .nero import least_value, orbit_moments, response_bounds
 from .store import Scan, ScanArrays, arrays_of, load
 
-__all__ = ["Check", "check", "configured"]
+__all__ = ["Check", "check", "configured_check"]
 
 _ALIASES = {"mahalanobis": "mahalanobis_calibration", "bleed": "aleatoric_bleed"}
 _WHOLE = {
@@ -186,10 +186,7 @@ def check(
     """
     if not thresholds:
         raise InputError(
-            "thresholds",
-            "at least one",
-            "none",
-            remedy="set some, such as max_gap=0.02",
+            "thresholds", "at least one", "none", remedy="set some, such as max_gap=0.02"
         )
     rules = [_rule(name, real_number(name, limit)) for name, limit in thresholds.items()]
     draws = {
@@ -203,13 +200,13 @@ def check(
     return _check_scan(opened, rules, draws, models or ())
 
 
-def configured(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+def configured_check(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of `check`, and `strict`, from a TOML file and what is given.
 
     The table is `[tool.orbical.check]`; a missing file has none. What is given takes precedence,
     unless it is None.
 
-    >>> configured(Path("no.toml"), {"max_gap": 0.1, "level": None})
+    >>> configured_check(Path("no.toml"), {"max_gap": 0.1, "level": None})
     {'max_gap': 0.1}
     """
     table: Any = {}
@@ -305,7 +302,7 @@ def _needed(judged: Verdict, samples: int) -> int | None:
 def _check_outputs(
     path: Path, rules: list[_Rule], draws: dict[str, Any], models: Collection[str]
 ) -> list[Check]:
-    from .calibration import MEASURES, list_measures, outputs_table, top_label
+    from .calibration import MEASURES, list_measures, measure_table, top_label
 
     for name in models:
         check_name("model", name, [path.stem])
@@ -323,7 +320,7 @@ def _check_outputs(
         if rule.quantity not in known:
             raise unknown_name(f"{rule.name}: of these outputs", rule.quantity, known)
         _check_limit(rule)
-    found = outputs_table(outputs, **draws, only={rule.quantity for rule in rules})
+    found = measure_table(outputs, **draws, only={rule.quantity for rule in rules})
     level = draws["level"]
     checked = []
     for rule in rules:
@@ -434,7 +431,7 @@ def _variable(rule: _Rule) -> str:
 
 def _check_limit(rule: _Rule, arrays: ScanArrays | None = None) -> None:
     (limit,) = rule.limit.values()
-    checked_limit(rule.name, limit, _bounds(rule, arrays))
+    measure_limit(rule.name, limit, _bounds(rule, arrays))
 
 
 def _bounds(rule: _Rule, arrays: ScanArrays | None = None) -> tuple[float, float] | None:
@@ -442,7 +439,7 @@ def _bounds(rule: _Rule, arrays: ScanArrays | None = None) -> tuple[float, float
     if rule.quantity in _RANGES:
         return _RANGES[rule.quantity]
     if arrays is not None and rule.of_means:
-        return bounds_of(arrays, _variable(rule))
+        return response_bounds(arrays, _variable(rule))
     from .calibration import MEASURES
 
     return MEASURES[rule.quantity].bounds

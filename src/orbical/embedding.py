@@ -17,8 +17,8 @@ import numpy as np
 
 from ._imports import import_extra
 from .errors import InputError, check_name, whole_number
-from .nero import ROWS, Sums, moments, over_models
-from .store import ScanArrays, arrays_of, responses, runs
+from .nero import ROWS, Sums, mean_over_models, moments
+from .store import ScanArrays, arrays_of, responses, row_runs
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -114,18 +114,18 @@ def embed(
         str(like.name),
         [[one] for one in chosen] if apart else [chosen],
         found,
-        components_of(method, dims),
+        embedding_components(method, dims),
     )
     finished = np.isfinite(components.scores).all(-1)
     least = max(4, dims + 1)
     if finished.sum() < least:
         raise InputError("scan", f"{least} or more finished samples to embed", finished.sum())
     placed = np.full((*finished.shape, dims), np.nan)
-    placed[finished] = place(components.scores[finished], method, dims, seed)
+    placed[finished] = embedded_positions(components.scores[finished], method, dims, seed)
     shown = [found.orbit_mean[chosen], found.orbit_variance[chosen]]
     lead: tuple[str, ...] = ("model", "sample") if apart else ("sample",)
     if not apart:
-        placed, shown = placed[0], [over_models(values) for values in shown]
+        placed, shown = placed[0], [mean_over_models(values) for values in shown]
     coords = {
         name: one.isel(model=chosen, missing_dims="ignore")
         for name, one in like.coords.items()
@@ -224,7 +224,7 @@ def principal_components(
         sets: Sets of models. The responses of a set lie side by side in one point; those of
             different sets are different points of one map.
         sums: Sums of the responses over all samples, which give the center.
-        most: The most components; see `components_of`.
+        most: The most components; see `embedding_components`.
     """
     whole, across = sums[:], len(sets[0])
     size = across * len(arrays.group)
@@ -239,7 +239,7 @@ def principal_components(
         for block in arrays.blocks(name):
             for number, models in enumerate(sets):
                 each = [arrays.responses(name, block, model) for model in models]
-                for rows in runs(len(each[0]), ROWS):
+                for rows in row_runs(len(each[0]), ROWS):
                     some = np.concatenate([one[rows] for one in each], axis=1, dtype=np.float64)
                     some -= center
                     if not np.isfinite(some.sum()):
@@ -276,12 +276,12 @@ def principal_components(
     return Components(scores, explained.tolist(), used)
 
 
-def components_of(method: str, dims: int) -> int:
+def embedding_components(method: str, dims: int) -> int:
     """Return how many principal components a method starts from; a linear one returns them."""
     return dims if method in ("pca", "ica") else MOST_COMPONENTS
 
 
-def place(points: Array, method: str, dims: int, seed: int) -> Array:
+def embedded_positions(points: Array, method: str, dims: int, seed: int) -> Array:
     """Return the positions `[n, dims]` of points by a method; zeros where nothing differs."""
     scores = points.astype(np.float64)
     return _first(METHODS[method](scores, dims, seed) if scores.size else scores, dims)
@@ -355,7 +355,7 @@ def _isomap(scores: Array, dims: int, seed: int) -> Array:
         landmarks = np.random.default_rng(seed).choice(len(points), LANDMARKS, replace=False)
     graph = _connected(points, _neighbor_graph(points))
     kernel = np.empty((len(landmarks), len(points)), np.float32)
-    for rows in runs(len(landmarks), LANDMARKS):
+    for rows in row_runs(len(landmarks), LANDMARKS):
         kernel[rows] = -0.5 * np.square(dijkstra(graph, directed=False, indices=landmarks[rows]))
     whole = len(landmarks) == len(points)
     positions = kernel.T @ _scaled_axes(kernel if whole else kernel[:, landmarks], dims, seed)

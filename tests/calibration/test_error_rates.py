@@ -14,7 +14,7 @@ from orbical.calibration import (
     compare,
     compare_means,
     interval,
-    outputs_table,
+    measure_table,
     pairs_within,
     regression_interval,
     scan_table,
@@ -147,7 +147,7 @@ def test_pairs_within_samples_have_a_table() -> None:
 
 def test_a_scan_where_outputs_belong_is_named() -> None:
     scan = labels_scan()
-    for call in (outputs_table, ob.calibration.compare_outputs):
+    for call in (measure_table, ob.calibration.compare_outputs):
         with pytest.raises(InputError, match=r"outputs: .* got Scan; scan_table takes a scan"):
             call(scan)
     with pytest.raises(InputError, match="mean: expected an array of numbers, got Scan"):

@@ -96,14 +96,14 @@ def test_values_are_sorted_with_their_order(dtype: torch.dtype, shape: tuple[int
 def test_three_samples_are_enough_for_regression_esd() -> None:
     assert MEASURES["regression_esd"].minimum == 3
     zeros, ones = np.zeros(3), np.ones(3)
-    table = calibration.outputs_table({"mean": zeros, "variance": ones, "target": ones})
+    table = calibration.measure_table({"mean": zeros, "variance": ones, "target": ones})
     assert "regression_esd" in table
 
 
 def test_the_interval_of_bleed_sums_the_components_of_a_sample() -> None:
     noise = np.array([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]])
     outputs = {"mean": noise * 0, "target": noise * 0, "aleatoric": noise, "variance": noise + 1}
-    found = calibration.outputs_table(outputs, resamples=20)["aleatoric_bleed"]
+    found = calibration.measure_table(outputs, resamples=20)["aleatoric_bleed"]
     assert float(found.value) == pytest.approx((noise**2).sum(1).mean())
 
 

@@ -46,14 +46,8 @@ def of_outputs(score):
 
 
 TABLE = {
-    "ECE": (
-        partial(metrics.ECE, bins=12, norm="l2"),
-        of_pair(ece, bins=12, norm="l2"),
-    ),
-    "EqualMassECE": (
-        partial(metrics.EqualMassECE, bins=7),
-        of_pair(ece, bins=7, binning="mass"),
-    ),
+    "ECE": (partial(metrics.ECE, bins=12, norm="l2"), of_pair(ece, bins=12, norm="l2")),
+    "EqualMassECE": (partial(metrics.EqualMassECE, bins=7), of_pair(ece, bins=7, binning="mass")),
     "SmoothECE": (metrics.SmoothECE, of_pair(smooth_ece)),
     "KS": (metrics.KS, of_pair(ks)),
     "ESD": (metrics.ESD, of_pair(esd)),
@@ -63,10 +57,7 @@ TABLE = {
         partial(metrics.SBECE, bins=9, temperature=0.02),
         of_pair(sb_ece, bins=9, temperature=0.02),
     ),
-    "SAvUC": (
-        partial(metrics.SAvUC, kappa=0.4),
-        of_outputs(partial(s_avuc, kappa=0.4)),
-    ),
+    "SAvUC": (partial(metrics.SAvUC, kappa=0.4), of_outputs(partial(s_avuc, kappa=0.4))),
     "NLL": (metrics.NLL, of_outputs(nll)),
     "Brier": (metrics.Brier, of_outputs(brier)),
     "Accuracy": (metrics.Accuracy, of_outputs(accuracy)),
@@ -181,11 +172,11 @@ def test_a_collection_prefixes_the_names_of_our_metrics():
 
 
 def test_a_measure_without_a_class_is_found_by_its_name():
-    assert metrics.of_measure("ks").settings == metrics.KS().settings
+    assert metrics.metric_of_measure("ks").settings == metrics.KS().settings
     with pytest.raises(InputError, match="measure: unknown name 'kz'"):
-        metrics.of_measure("kz")
+        metrics.metric_of_measure("kz")
     with pytest.raises(InputError, match="measure: expected a measure of confidence"):
-        metrics.of_measure("nll")
+        metrics.metric_of_measure("nll")
 
 
 def test_a_collection_holds_our_metrics_beside_those_of_torchmetrics():
@@ -341,10 +332,5 @@ def test_bins_of_equal_mass_have_a_metric_of_their_own():
 
 
 def test_the_signature_of_a_metric_has_the_options_of_its_measure():
-    assert [*inspect.signature(metrics.ECE).parameters] == [
-        "bins",
-        "norm",
-        "binning",
-        "options",
-    ]
+    assert [*inspect.signature(metrics.ECE).parameters] == ["bins", "norm", "binning", "options"]
     assert inspect.signature(metrics.MMCE).parameters["phi"].default == 0.4

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import orbical as ob
 from orbical import calibration
-from orbical.calibration.registry import LISTS, titled
+from orbical.calibration.registry import LISTS, measure_title
 from orbical.cli import check as command
 from orbical.errors import InputError
 
@@ -148,8 +148,8 @@ def test_entries_with_fixed_options_are_the_function_with_them() -> None:
 
 
 def test_titles_and_the_target_of_a_calibrated_model() -> None:
-    assert titled("smooth_ece") == "smooth ECE"
-    assert titled("unheard_of") == "unheard_of"
+    assert measure_title("smooth_ece") == "smooth ECE"
+    assert measure_title("unheard_of") == "unheard_of"
     assert calibration.MEASURES["gence"].target == pytest.approx(math.pi / 2 - 1)
 
 

@@ -24,7 +24,7 @@ def scan() -> ob.Scan:
 
 
 REFUSED: dict[str, tuple[str, Callable[[ob.Scan], object]]] = {
-    "titled": ("name", calibration.titled),
+    "titled": ("name", calibration.measure_title),
     "quantity_title": ("name", calibration.quantity_title),
     "ordered_esd": ("difference", lambda scan: calibration.ordered_esd(scan, scan)),
     "interval_of_sums": ("count", lambda scan: calibration.interval_of_sums(*[scan] * 5)),
@@ -44,7 +44,7 @@ REFUSED: dict[str, tuple[str, Callable[[ob.Scan], object]]] = {
     "compare": ("a", lambda scan: calibration.compare("ece", (scan, scan), (scan, scan))),
     "Bounds": ("bounds", lambda scan: ob.bounds.Bounds(scan)),
     "molecule_name": ("scan", lambda scan: ob.nero.molecule_name(scan, 0, np.array([8]))),
-    "outputs_table": ("outputs", calibration.outputs_table),
+    "measure_table": ("outputs", calibration.measure_table),
 }
 
 
@@ -59,12 +59,12 @@ def test_a_scan_in_place_of_another_argument_is_refused_by_its_name(name: str, s
 def test_outputs_with_an_array_that_no_table_takes_are_refused(name: str) -> None:
     given = {"mean": np.zeros(9), "variance": np.ones(9), "target": np.ones(9), name: np.ones(9)}
     with pytest.raises(InputError, match=f"outputs: expected some of mean.*got .*{name}"):
-        calibration.outputs_table(given)
+        calibration.measure_table(given)
 
 
 def test_outputs_without_labels_are_refused() -> None:
     with pytest.raises(InputError, match=r"outputs: expected .*labels.*missing"):
-        calibration.outputs_table({"probs": np.full((4, 2), 0.5)})
+        calibration.measure_table({"probs": np.full((4, 2), 0.5)})
 
 
 def test_arrays_that_cannot_be_written_give_no_warning() -> None:

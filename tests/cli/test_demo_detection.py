@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orbical import load
-from orbical.cli.demos import Request, find
+from orbical.cli.demos import Request, find_demo
 
 pytestmark = pytest.mark.docs
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.docs
 def test_the_demo_scans_generated_scenes_with_shipped_detectors(
     tmp_path: Path, monkeypatch
 ) -> None:
-    demo = find("detection")
+    demo = find_demo("detection")
     monkeypatch.setattr(demo, "STEP", 16)  # 25 shifts instead of 289
     made = demo.run(Request("detection", tmp_path, 4, overwrite=False))
     scan = load(tmp_path / "detection.zarr")

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import orbical as ob
-from orbical.cli.demos import Request, find
+from orbical.cli.demos import Request, find_demo
 
 pytestmark = pytest.mark.docs
 
@@ -19,7 +19,7 @@ def options(tmp_path):
 
 def test_it_scans_three_networks_and_draws_them(options):
     pytest.importorskip("e3nn", reason="the invariant network needs the extra equivariant")
-    made = find("points").run(options)
+    made = find_demo("points").run(options)
     assert [*made.models] == ["plain", "augmented", "invariant"]
     assert {*made.figures} == {"aggregate", "individual", "embedding"}
     assert len(made.scan.record.task.settings["classes"]) == 8
@@ -33,6 +33,6 @@ def test_it_scans_three_networks_and_draws_them(options):
 
 def test_without_e3nn_two_networks_remain(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "e3nn.o3", None)
-    models = find("points")._models(None)
+    models = find_demo("points")._models(None)
     assert [*models] == ["plain", "augmented"]
     assert "invariant skipped" in capsys.readouterr().out

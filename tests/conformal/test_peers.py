@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from orbical.conformal import APS, CQR, LAC, RAPS, Absolute, conformal_quantile
-from orbical.conformal.class_sets import at_labels
+from orbical.conformal.class_sets import conformal_scores
 
 pytestmark = pytest.mark.peers
 COVERAGE = 0.95
@@ -49,7 +49,7 @@ def sets_with(method, uniform, X, y, new):
     """The sets for given random numbers, since MAPIE draws them otherwise."""
     u = torch.from_numpy(uniform)
     score = method._nonconformity(torch.from_numpy(X), u[: len(X), None])
-    threshold = conformal_quantile(at_labels(score[:, None], torch.from_numpy(y)), COVERAGE)
+    threshold = conformal_quantile(conformal_scores(score[:, None], torch.from_numpy(y)), COVERAGE)
     return (method._nonconformity(torch.from_numpy(new), u[: len(new), None]) <= threshold).numpy()
 
 

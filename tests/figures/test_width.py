@@ -13,7 +13,7 @@ import orbical as ob
 from orbical.calibration import cumulative_curve
 from orbical.errors import InputError
 from orbical.figures.calibration import cumulative_plot, error_along_orbit
-from orbical.figures.style import MODELS, readable
+from orbical.figures.style import MODELS, readable_color
 
 COLUMN = 3.3
 NAMES = ["a-rather-long-name-of-a-network-v2.1", "resnet18_rotations_seed_2026", "b", "plain"]
@@ -83,8 +83,8 @@ def test_what_a_height_means_stays_written_beside_its_interval() -> None:
 
 
 def test_names_in_the_colors_of_models_can_be_read() -> None:
-    assert readable(MODELS[0]) == MODELS[0]
-    assert readable(MODELS[5]) != MODELS[5]
+    assert readable_color(MODELS[0]) == MODELS[0]
+    assert readable_color(MODELS[5]) != MODELS[5]
 
 
 @pytest.mark.parametrize("width", [0.5, 100.0, float("nan")])

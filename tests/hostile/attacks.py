@@ -124,7 +124,7 @@ def coco_file(folder: Path) -> Attack:
 
 def header(folder: Path) -> Attack:
     """Return an attack that edits the root of a store, with a valid hash, and reads it."""
-    from orbical.store.checksums import digest
+    from orbical.store.checksums import json_digest
     from orbical.store.zarr_store import _HASH
 
     images, labels = ob.datasets.digits()
@@ -152,7 +152,7 @@ def header(folder: Path) -> Attack:
         if isinstance(document.get("attributes"), dict):
             document["attributes"].pop(_HASH, None)
             document["attributes"]["orbical"] = json.dumps(about)
-            document["attributes"][_HASH] = digest(document)
+            document["attributes"][_HASH] = json_digest(document)
         root.write_text(json.dumps(document))
         ob.load(path).data.load()
 
@@ -177,7 +177,7 @@ TOML_NAMES += ["max_worst_", "max_", "min", "max_pooled_score", "a.b", "\u00e9",
 
 def thresholds(folder: Path) -> Attack:
     """Return an attack that writes odd thresholds into a pyproject.toml and reads them."""
-    from orbical.checks import configured
+    from orbical.checks import configured_check
 
     path, sound = folder / "pyproject.toml", folder / "sound.npz"
     np.savez(sound, probs=np.full((7, 3), 1 / 3), labels=np.arange(7) % 3)
@@ -191,7 +191,7 @@ def thresholds(folder: Path) -> Attack:
         if content and rng.random() < 0.2:
             content[rng.randrange(len(content))] = rng.randrange(256)
         path.write_bytes(bytes(content))
-        settings = configured(path, {})
+        settings = configured_check(path, {})
         settings.pop("strict", None)
         ob.check(sound, **settings)
 
@@ -683,7 +683,7 @@ def command(folder: Path) -> Attack:
     """Return an attack that runs a command with odd options, as `orbical` does."""
     from typer.testing import CliRunner
 
-    from orbical.cli import _register, app, explanation
+    from orbical.cli import _register, app, printed_error
 
     _register()
     _small_scan(folder)
@@ -707,7 +707,7 @@ def command(folder: Path) -> Attack:
             words += [option] if kind == "flag" else [option, odd]
         result = runner.invoke(app, words)
         error = result.exception
-        if error is not None and not isinstance(error, SystemExit) and explanation(error) is None:
+        if error is not None and not isinstance(error, SystemExit) and printed_error(error) is None:
             raise AssertionError(f"orbical {words}") from error
         if result.exit_code:
             raise OrbicalError(result.output or str(error))

@@ -12,7 +12,7 @@ import pytest
 from talking import ask
 
 from orbical.errors import InputError, StoreError
-from orbical.interface.reports.contents import story
+from orbical.interface.reports.contents import report_story
 from orbical.interface.reports.report_parts import chosen_samples
 from orbical.interface.selection import Selection
 from orbical.interface.session import Session
@@ -115,7 +115,7 @@ def test_a_report_holds_the_samples_of_its_findings_in_its_own_numbers(session: 
     chosen = chosen_samples(view, 6)
     assert {*chosen.samples} == {*usual.samples, *absent}
     assert re.search(r"and [23] samples of findings$", chosen.how)  # one may be the headline's
-    found, _ = story(view, chosen, ["pca"])
+    found, _ = report_story(view, chosen, ["pca"])
     told = Selection.from_fragment(found[0]["view"])
     assert chosen.samples[[told.sample, *told.pins]].tolist() == absent
     assert (told.element, told.method) == (3, "pca")
@@ -131,7 +131,7 @@ def test_the_subset_of_a_finding_outlives_the_session_and_is_that_of_the_report(
     later.scan_view().sidecar = session.scan_view().sidecar
     assert ask(later, "subset", subset=name)[0]["count"] == 30
     chosen = chosen_samples(later.scan_view(), 12)
-    found, sets = story(later.scan_view(), chosen, ["pca"])
+    found, sets = report_story(later.scan_view(), chosen, ["pca"])
     here = np.unpackbits(sets[0], count=len(chosen.samples), bitorder="little").astype(bool)
     np.testing.assert_array_equal(here, mask[chosen.samples])
     assert Selection.from_fragment(found[0]["view"]).subset == bits_key(sets[0].tobytes())

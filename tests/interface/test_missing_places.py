@@ -17,7 +17,7 @@ from orbical.interface.session.calibration_plots import calibration, calibration
 from orbical.interface.session.request import Request
 from orbical.interface.session.scan_view import ScanView
 from orbical.interface.session.subset_curves import ENDS, aggregate
-from orbical.nero import over_models
+from orbical.nero import mean_over_models
 
 SAMPLES = 12
 
@@ -175,4 +175,4 @@ def test_each_element_is_drawn_by_its_own_answers(view: ScanView) -> None:
 
 def test_a_model_without_any_value_takes_no_part_in_the_mean_of_models() -> None:
     values = np.array([[0.5, np.nan, np.nan], [0.7, 0.2, np.nan]], np.float32)
-    np.testing.assert_allclose(over_models(values), [0.6, 0.2, np.nan], rtol=1e-6)
+    np.testing.assert_allclose(mean_over_models(values), [0.6, 0.2, np.nan], rtol=1e-6)

@@ -166,7 +166,7 @@ def test_chosen_samples_are_variable_bad_and_spread_and_of_every_class():
 
 
 def test_answers_are_kept_whole_on_long_orbits():
-    from orbical.interface.reports.report_parts import blocks_of
+    from orbical.interface.reports.report_parts import report_blocks
     from orbical.interface.session import Session
 
     images, labels = ob.datasets.digits()
@@ -179,7 +179,7 @@ def test_answers_are_kept_whole_on_long_orbits():
         keep=("inputs", "probabilities"),
         progress=False,
     )
-    ((_, block),) = blocks_of(Session({"digits": scan}).scan_view(), np.array([1, 4]))
+    ((_, block),) = report_blocks(Session({"digits": scan}).scan_view(), np.array([1, 4]))
     kept = decoded(block["detail/probabilities"])
     np.testing.assert_allclose(kept, scan.data["probabilities"][:, [1, 4]], atol=0.5 / 255 + 1e-6)
     inputs = decoded(block["input/image"])
@@ -234,7 +234,7 @@ def test_pixels_in_steps_of_a_255th_are_exact():
 
 
 def test_files_of_parts_have_names_that_every_system_takes():
-    assert pages.file_name("values/score_vs_consensus") == "values_score_vs_consensus.js"
+    assert pages.report_file_name("values/score_vs_consensus") == "values_score_vs_consensus.js"
 
 
 def test_maps_are_those_that_are_quick_or_asked_for_and_the_rest_is_named(scan, monkeypatch):

@@ -88,11 +88,11 @@ def test_a_subset_keeps_its_samples_when_map_and_metric_change(session: Session)
 
 
 def test_the_even_odd_rule_of_a_lasso_that_crosses_itself() -> None:
-    from orbical.interface.session.set_recipes import inside
+    from orbical.interface.session.set_recipes import inside_lasso
 
     bow = np.array([[-1, -1], [1, 1], [1, -1], [-1, 1]])
     points = np.array([[-0.8, 0.0], [0.8, 0.0], [0.0, 0.8], [0.0, -0.8], [np.nan, 0]])
-    assert inside(bow, points).tolist() == [True, True, False, False, False]
+    assert inside_lasso(bow, points).tolist() == [True, True, False, False, False]
 
 
 def test_the_list_is_sorted_by_the_orbit_mean(session: Session, digits: ob.Scan) -> None:

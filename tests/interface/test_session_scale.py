@@ -13,11 +13,7 @@ from talking import ask, lassoed
 
 import orbical as ob
 from orbical.interface import open_session
-from orbical.interface.session import (
-    Session,
-    element_columns,
-    sample_maps,
-)
+from orbical.interface.session import Session, element_columns, sample_maps
 from orbical.interface.session.cached_reader import Cache, PassScheduler, ScanReader, _size_of
 from orbical.store import blocks
 
@@ -96,7 +92,7 @@ def test_a_scan_turned_on_its_side_in_a_file_is_the_same(
         assert one[0] == other[0]
         for name, array in one[1].items():
             np.testing.assert_array_equal(other[1][name], array)
-    pairs = element_columns.columns_of(on_disk.scan_view(), "truth")
+    pairs = element_columns.columns_of_view(on_disk.scan_view(), "truth")
     assert _size_of(pairs) == 0
     sure, right = pairs.pair(1, 5)
     np.testing.assert_array_equal(sure, digits.data["confidence"].values[1, :, 5])

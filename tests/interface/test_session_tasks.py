@@ -17,11 +17,11 @@ from orbical.interface.reports import report
 from orbical.interface.session import KINDS, Session
 from orbical.interface.session.input_pictures import (
     MOST_VOXELS,
-    cloud_of,
+    cloud_for_page,
     input_arrays,
     on_black,
 )
-from orbical.interface.session.subset_curves import changes
+from orbical.interface.session.subset_curves import subset_changes
 
 ANSWERED = [kind for kind in KINDS if kind not in ("hover", "export", "set")]
 
@@ -45,7 +45,7 @@ def ask_everything(session: Session, **selection: Any) -> None:
     if state["consistency"]:
         view = session.scan_view()
         expected = ob.nero.consistency(view.scan)
-        for name, each in changes(view).items():
+        for name, each in subset_changes(view).items():
             np.testing.assert_allclose(each, expected[f"{name}_per_sample"], rtol=1e-6)
     for metric in session.state()[0]["metrics"]:
         for kind in ("aggregate", "sample", "list", "color"):
@@ -358,14 +358,14 @@ def test_names_of_classes_are_shown(folder: Path) -> None:
 def test_a_small_picture_of_a_cloud_shows_what_counts_and_what_is_near() -> None:
     right, near, far = [1.0, 0.0, -0.6], [0.0, -1.0, 0.9], [0.0, 1.0, -0.9]
     pos = torch.tensor([[right, near, far, [-9.0, -9.0, -9.0]]])
-    cloud = cloud_of({"pos": pos, "mask": torch.tensor([[1, 1, 1, 0]])})
+    cloud = cloud_for_page({"pos": pos, "mask": torch.tensor([[1, 1, 1, 0]])})
     assert cloud is not None
     picture = on_black(cloud_picture(cloud, size=57))[..., 0]
     assert picture[:, 40:].any()
     assert not picture[:, :12].any()  # nothing is drawn of the point that does not count
     assert picture[40:].max() > picture[:16].max() > 0  # the near one below, the far one above
-    assert cloud_of(torch.zeros(1, 3, 8, 8)) is None
-    assert cloud_of({"values": torch.zeros(1, 4)}) is None
+    assert cloud_for_page(torch.zeros(1, 3, 8, 8)) is None
+    assert cloud_for_page({"values": torch.zeros(1, 4)}) is None
 
 
 def test_of_large_volumes_slices_are_sent() -> None:

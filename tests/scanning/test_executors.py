@@ -110,7 +110,7 @@ class Dying:
 
     def submit(self, call, *arguments):
         future = Future()
-        if call is workers.run:
+        if call is workers.run_in_worker:
             future.set_exception(executors.BrokenExecutor("dead"))
         else:
             future.set_result(call(*arguments))
@@ -130,7 +130,7 @@ def test_a_second_driver_is_refused(digits, tmp_path):
 
     class Nested(Dying):
         def submit(self, call, *arguments):
-            if call is workers.run and not hasattr(self, "refused"):
+            if call is workers.run_in_worker and not hasattr(self, "refused"):
                 with pytest.raises(StoreError, match="is being written by another scan") as found:
                     scan(Net(), digits, path)
                 self.refused = found
@@ -147,10 +147,7 @@ def test_a_second_driver_is_refused(digits, tmp_path):
     ("settings", "words"),
     [
         (dict(executor="tcp://host:8786"), "executor: expected a dask.distributed.Client"),
-        (
-            dict(executor=Dying(), out=None),
-            "out: expected a folder or a URL",
-        ),
+        (dict(executor=Dying(), out=None), "out: expected a folder or a URL"),
         (dict(executor=Dying(), devices=["cpu"]), "devices: expected no devices with an executor"),
         (dict(devices="some"), "devices: expected 'all' or a list"),
         (dict(threads=0), "threads: expected"),
@@ -282,7 +279,7 @@ def test_a_pool_started_here_ends_its_idle_processes_without_killing_them(monkey
 def test_a_worker_with_another_model_is_refused_by_name(digits, tmp_path):
     class Elsewhere(Dying):
         def submit(self, call, ticket, *rest):
-            if call is workers.prepare:
+            if call is workers.prepare_worker:
                 (entry,) = rest[0]
                 rest = ((dataclasses.replace(entry, fingerprint="other"),),)
             return super().submit(call, ticket, *rest)

@@ -13,7 +13,7 @@ import torch
 
 import orbical as ob
 from orbical.errors import InputError, StoreError
-from orbical.scanning.recipe import as_part
+from orbical.scanning.recipe import scan_part
 from orbical.store import file_access, verification
 from orbical.store.verification import lost_flags
 from orbical.store.zarr_store import open_store
@@ -61,7 +61,7 @@ def test_a_part_looks_at_its_own_units_while_others_do_so_too(tmp_path, monkeypa
     monkeypatch.setattr("orbical.store.repair", free, raising=False)
     read = []
     monkeypatch.setattr(
-        verification, "is_sound", lambda content, known: read.append(len(content)) or True
+        verification, "is_sound_chunk", lambda content, known: read.append(len(content)) or True
     )
     scan(path, "3/3")
     assert looked == [2, 5]
@@ -120,10 +120,7 @@ def test_impossible_parts_are_refused(tmp_path, part):
         (dict(overwrite=True), "part: expected neither an executor nor overwrite"),
         (dict(devices=["cpu"]), "part: expected neither an executor nor overwrite"),
         (dict(out=None), "out: expected a folder or a URL .* see, got none"),
-        (
-            dict(out="memory://run.zarr"),
-            "out: expected a folder or a URL .* see, got 'mem",
-        ),
+        (dict(out="memory://run.zarr"), "out: expected a folder or a URL .* see, got 'mem"),
     ],
 )
 def test_parts_are_refused_where_they_share_nothing(tmp_path, settings, words):
@@ -158,7 +155,7 @@ def engine(**numbers):
     ],
 )
 def test_schedulers_name_the_part(environment, expected):
-    assert str(as_part("auto", environment)) == expected
+    assert str(scan_part("auto", environment)) == expected
 
 
 @pytest.mark.parametrize(
@@ -173,7 +170,7 @@ def test_schedulers_name_the_part(environment, expected):
 )
 def test_environments_that_name_no_part_are_refused(environment, words):
     with pytest.raises(InputError, match=words):
-        as_part("auto", environment)
+        scan_part("auto", environment)
 
 
 def test_units_that_others_finish_while_a_store_is_opened_are_not_called_lost(tmp_path):

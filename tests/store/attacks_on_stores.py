@@ -18,7 +18,7 @@ import xarray as xr
 
 import orbical as ob
 from orbical.errors import OrbicalError, StoreError
-from orbical.store.checksums import digest
+from orbical.store.checksums import json_digest
 
 
 def linear(seed: int = 0) -> torch.nn.Module:
@@ -46,7 +46,7 @@ def sealed_root(path: Path, change: Any) -> None:
     document = json.loads((path / "zarr.json").read_text())
     change(document)
     document["attributes"].pop("orbical_checksum")
-    document["attributes"]["orbical_checksum"] = digest(document)
+    document["attributes"]["orbical_checksum"] = json_digest(document)
     (path / "zarr.json").write_text(json.dumps(document))
 
 

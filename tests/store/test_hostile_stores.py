@@ -16,7 +16,7 @@ from attacks_on_stores import everything, linear, same, sealed_root, small_store
 import orbical as ob
 from orbical.errors import StoreError
 from orbical.store import file_access, open_store, repair, verify
-from orbical.store.checksums import digest
+from orbical.store.checksums import json_digest
 from orbical.store.file_access import remove_leftovers, temporary_folder
 
 
@@ -85,7 +85,7 @@ def test_a_unit_of_another_model_of_the_scan_is_not_taken_either(stores):
     mark = json.loads(unit[0].read_text())
     del mark["checksum"]
     mark["model"] = 0
-    content = json.dumps({**mark, "checksum": digest(mark)})
+    content = json.dumps({**mark, "checksum": json_digest(mark)})
     own_mark.write_text(content)  # by the name of the one, and then of the other
     with pytest.warns(UserWarning, match="no valid mark of this scan"):
         assert not ob.load(own).done[0, 0]

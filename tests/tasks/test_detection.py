@@ -13,14 +13,14 @@ from orbical.errors import InputError, ModelError
 from orbical.tasks import Detection
 from orbical.tasks.detection_matching import (
     Detections,
-    area,
     average_precision,
-    clip,
-    greedy,
+    box_area,
+    clipped_boxes,
+    detection_pairs,
+    detection_scores,
+    greedy_matches,
     iou,
     key_match,
-    pair,
-    set_scores,
 )
 
 VIEW = torch.tensor([0.0, 0, 64, 64])
@@ -92,13 +92,13 @@ def test_iou_equals_the_count_of_pixels() -> None:
 
 
 def test_what_a_view_does_not_show_has_no_area() -> None:
-    assert area(clip(torch.tensor([70.0, 0, 90, 10]), VIEW)) == 0
+    assert box_area(clipped_boxes(torch.tensor([70.0, 0, 90, 10]), VIEW)) == 0
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_greedy_matching_equals_the_one_with_lists(seed: int) -> None:
     found, objects = random_case(seed)
-    correct, judged = greedy(found, pair(found, objects, VIEW), 0.5)
+    correct, judged = greedy_matches(found, detection_pairs(found, objects, VIEW), 0.5)
     assert correct.tolist() == slow_greedy(found, objects, 0.5)
     assert judged.tolist() == (found.label >= 0).tolist()
 
@@ -107,9 +107,12 @@ def test_matching_of_many_views_at_once_equals_one_by_one() -> None:
     cases = [random_case(seed) for seed in range(12)]
     found = Detections(*(torch.stack(part) for part in zip(*(c[0] for c in cases), strict=True)))
     objects = torch.stack([case[1] for case in cases])
-    together, _ = greedy(found, pair(found, objects, VIEW), 0.5)
+    together, _ = greedy_matches(found, detection_pairs(found, objects, VIEW), 0.5)
     for place, (one, truth) in enumerate(cases):
-        assert together[place].tolist() == greedy(one, pair(one, truth, VIEW), 0.5)[0].tolist()
+        assert (
+            together[place].tolist()
+            == greedy_matches(one, detection_pairs(one, truth, VIEW), 0.5)[0].tolist()
+        )
 
 
 def slow_average_precision(correct: list[bool], objects: int) -> float:
@@ -141,9 +144,9 @@ def test_average_precision_is_the_area_under_the_interpolated_curve(seed: int) -
 
 def test_precision_recall_and_f1_count_confident_detections() -> None:
     found, objects = random_case(3)
-    pairing = pair(found, objects, VIEW)
-    correct, judged = greedy(found, pairing, 0.5)
-    scores = set_scores(found, correct, judged, pairing.counted, 0.4)
+    pairing = detection_pairs(found, objects, VIEW)
+    correct, judged = greedy_matches(found, pairing, 0.5)
+    scores = detection_scores(found, correct, judged, pairing.counted, 0.4)
     sure = (found.confidence >= 0.4) & (found.label >= 0)
     right, answered, there = int((correct & sure).sum()), int(sure.sum()), 5
     assert float(scores["precision"]) == pytest.approx(right / answered)
@@ -156,7 +159,7 @@ def test_a_missed_key_object_has_no_overlap_and_no_confidence() -> None:
         torch.tensor([[10.0, 10, 20, 20]]), torch.tensor([0.9]), torch.tensor([1])
     )
     objects = torch.tensor([[10.0, 10, 20, 20, 0]])
-    values = key_match(wrong_class, pair(wrong_class, objects, VIEW))
+    values = key_match(wrong_class, detection_pairs(wrong_class, objects, VIEW))
     assert [float(value) for value in values] == [0, 0]
 
 
@@ -184,8 +187,8 @@ def test_an_object_that_hardly_shows_is_neither_missed_nor_found() -> None:
         torch.tensor([0.9, 0.8]),
         torch.tensor([0, 0]),
     )
-    pairing = pair(found, at_edge, VIEW)
-    correct, judged = greedy(found, pairing, 0.5)
+    pairing = detection_pairs(found, at_edge, VIEW)
+    correct, judged = greedy_matches(found, pairing, 0.5)
     assert correct.tolist() == [False, True]
     assert judged.tolist() == [False, True]
     assert all(value.isnan() for value in key_match(found, pairing))
@@ -197,7 +200,7 @@ def test_a_box_that_ends_at_the_border_is_as_good_as_one_that_guesses_beyond() -
         found = Detections(
             torch.tensor([[50.0, 10, right, 30]]), torch.tensor([0.9]), torch.tensor([0])
         )
-        assert float(key_match(found, pair(found, objects, VIEW))[0]) == pytest.approx(1)
+        assert float(key_match(found, detection_pairs(found, objects, VIEW))[0]) == pytest.approx(1)
 
 
 # Scans with detectors whose answers are known.
@@ -267,7 +270,7 @@ def test_sides_cut_off_at_the_border_do_not_shrink_the_consensus() -> None:
     near = ob.scan(
         bright, (shifted, objects), group="translations:8:8", task=task(), progress=False
     ).data
-    size = [area(torch.tensor(data["consensus"].values[0, :, 0, :4])) for data in (far, near)]
+    size = [box_area(torch.tensor(data["consensus"].values[0, :, 0, :4])) for data in (far, near)]
     assert torch.allclose(size[0], size[1], rtol=1e-5)
 
 
@@ -400,10 +403,7 @@ def with_first(row: list[float]) -> torch.Tensor:
         (with_first([9, 5, 5, 9, 0]), "no area"),
         (with_first([5, 5, 5, 9, 0]), "no area"),
         (with_first([5, 5, 9, 9, 0.5]), "class"),
-        (
-            with_first([50, 50, 60, 60, 0]),
-            "inside the view of 32 x 32 pixels",
-        ),
+        (with_first([50, 50, 60, 60, 0]), "inside the view of 32 x 32 pixels"),
         (with_first(NOTHING), "expected a key object.* got NaN for object 0 of sample 0"),
         (torch.zeros(1, 2, 4), r"\[sample, object, 5\]"),
         (torch.zeros(2, 1, 5), "expected one for each of 1 samples, got 2"),

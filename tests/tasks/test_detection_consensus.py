@@ -8,7 +8,7 @@ import torch
 
 from orbical.groups import translations
 from orbical.tasks import Detection, detection_matching
-from orbical.tasks.detection_matching import Detections, consensus_of
+from orbical.tasks.detection_matching import Detections, detection_consensus
 
 GROUP = translations(4, 2)
 WEIGHTS = torch.as_tensor(GROUP.weights)
@@ -168,13 +168,8 @@ def test_views_borders_and_weights_count_as_the_rules_say(seed):
     border = random.uniform(size=box.shape) < 0.15
     weights = random.dirichlet(np.ones(elements))
     batch = [torch.from_numpy(part[:, None].copy()) for part in (box, confidence, label, border)]
-    found = consensus_of(
-        Detections(*batch[:3]),
-        torch.from_numpy(view),
-        batch[3],
-        torch.from_numpy(weights),
-        0.5,
-        6,
+    found = detection_consensus(
+        Detections(*batch[:3]), torch.from_numpy(view), batch[3], torch.from_numpy(weights), 0.5, 6
     )
     rows = found.rows()[0].numpy()
     expected = slow_consensus_in_views(box, confidence, label, view, border, weights, 0.5, 6)

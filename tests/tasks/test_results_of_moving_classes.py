@@ -18,7 +18,7 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.conformal.orbit_coverage import halves
+from orbical.conformal.orbit_coverage import conformal_halves
 
 SAMPLES = 60
 
@@ -116,7 +116,7 @@ def test_prediction_sets(scans, method):
     # The threshold at the identity, and what it covers at each element, in plain Python.
     found = ob.conformal.along_orbit(scans[0], ob.conformal.LAC(0.8), calibrate="identity")
     probabilities, labels = (scans[1].data[name].values for name in ("probabilities", "label"))
-    held = halves(np.arange(SAMPLES), 0.5, 0)[0].tolist()
+    held = conformal_halves(np.arange(SAMPLES), 0.5, 0)[0].tolist()
     wrong = sorted(1 - probabilities[0, i, scans[0].group.identity, labels[i]] for i in held)
     limit = wrong[int(np.ceil(0.8 * (len(held) + 1))) - 1]
     others = [i for i in range(SAMPLES) if i not in set(held)]

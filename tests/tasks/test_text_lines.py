@@ -12,7 +12,13 @@ import torch
 
 import orbical as ob
 from orbical.errors import InputError, ModelError
-from orbical.tasks._answers import answer_codes, decoded, edit_distance, encoded, majority
+from orbical.tasks._answers import (
+    answer_code_points,
+    answer_codes,
+    answer_texts,
+    edit_distance,
+    majority_answer,
+)
 
 IMAGES = torch.arange(3.0).reshape(-1, 1, 1, 1) + torch.tensor([[0.25, 0.0], [0.0, 0.0]])
 """Three images that know their number, with a mark that shows how they are turned."""
@@ -46,19 +52,19 @@ def upright_only(images):
 def test_edit_distances_are_those_of_brute_force():
     draw = random.Random(0)
     words = ["".join(draw.choices("abc", k=draw.randint(0, 5))) for _ in range(80)]
-    first, second = encoded(words[:40], 5), encoded(words[40:], 8)
+    first, second = answer_code_points(words[:40], 5), answer_code_points(words[40:], 8)
     found = edit_distance(first, second).tolist()
     assert found == [brute_force(*pair) for pair in zip(words[:40], words[40:], strict=True)]
     every = edit_distance(first[:5, None], second[None, :5])
     assert every.shape == (5, 5)
     assert every.diagonal().tolist() == found[:5]
-    assert decoded(first) == words[:40]
+    assert answer_texts(first) == words[:40]
 
 
 def test_the_consensus_is_the_most_frequent_text():
     draw = torch.Generator().manual_seed(0)
     rows = torch.randint(0, 2, (9, 50, 2), generator=draw)
-    found = majority(answer_codes(rows), torch.full((9,), 1 / 9))
+    found = majority_answer(answer_codes(rows), torch.full((9,), 1 / 9))
     for sample in range(50):
         column = [tuple(row) for row in rows[:, sample].tolist()]
         often = Counter(column)

@@ -9,7 +9,7 @@ from torch import nn
 from orbical.zoo.detector import Detector
 from orbical.zoo.digits import DigitCNN
 from orbical.zoo.group_cnn import GroupCNN, GroupConv
-from orbical.zoo.layout import arranged
+from orbical.zoo.layout import images_in_layout
 
 NETWORKS = {
     "digits": (DigitCNN, (2, 1, 28, 28)),
@@ -62,4 +62,4 @@ def test_accelerators_have_channels_last():
     for recorded in (True, False):
         with torch.set_grad_enabled(recorded):
             images = torch.empty(2, 3, 4, 4, device="meta")
-            assert arranged(images).stride() == (48, 1, 12, 3)
+            assert images_in_layout(images).stride() == (48, 1, 12, 3)

@@ -12,13 +12,13 @@ from .action import (
     Fields,
     Settings,
     Trivial,
+    action_matrices,
     as_action,
     check_group,
     first_lacking,
-    flat,
-    is_own,
-    matrices,
-    places_left,
+    flat_actions,
+    is_own_action,
+    parts_in_place,
     register,
     view_of,
 )
@@ -34,7 +34,7 @@ from .on_images import (
     PairWindow,
     VectorField,
     Window,
-    central,
+    central_image,
 )
 from .on_maps import ClassMaps, ValueMaps
 from .on_points_and_vectors import (
@@ -59,6 +59,6 @@ __all__ = [
     "Images", "Irreps", "PairWindow", "Periodic", "Pitch", "PixelPoints", "PixelPosition",
     "Points", "Position", "Positions", "Rows", "Settings", "SignalWindow", "Signals", "Texts",
     "Trivial", "ValueMaps", "VectorField", "Vectors", "Versions", "Volumes", "Window",
-    "as_action", "check_group", "encode_texts", "flat", "is_own", "places_left", "register",
-    "view_of",
+    "as_action", "check_group", "encode_texts", "flat_actions", "is_own_action", "parts_in_place",
+    "register", "view_of",
 ]  # fmt: skip

@@ -305,7 +305,7 @@ class Fields(Action):
 
     def unknown(self, group: Group) -> set[str]:
         """Return the parts that some field does not know."""
-        return set().union(*(leaf.unknown(group) for leaf in flat(self)))
+        return set().union(*(leaf.unknown(group) for leaf in flat_actions(self)))
 
     def doubt(self, x: Tree) -> Tensor | None:
         """Return a flag that is set if the flag of any field is."""
@@ -382,7 +382,7 @@ def check_group(action: Action, group: Group, x: Tree) -> None:
     action.check(group, x)
     idle = sorted({*group.parts} - action.moved_by(x) - OF_OUTPUTS)
     if idle:
-        kinds = ", ".join(type(leaf).__name__ for leaf in flat(action))
+        kinds = ", ".join(type(leaf).__name__ for leaf in flat_actions(action))
         known = " and ".join(sorted(action.moved_by(x))) or "nothing"
         users = "; ".join(f"{part} moves {_users(part)}" for part in idle)
         hints = (_HINTS.get((*idle, part), "") for part in sorted(action.moved_by(x)))
@@ -413,43 +413,43 @@ def view_of(action: Action) -> str:
     >>> view_of(as_action({"mask": Trivial(), "pos": Points()})), view_of(Trivial())
     ('points', 'values')
     """
-    views = [leaf.drawn_as for leaf in flat(action)]
+    views = [leaf.drawn_as for leaf in flat_actions(action)]
     return next((view for view in views if view != "values"), "values")
 
 
-def flat(action: Action) -> list[Action]:
+def flat_actions(action: Action) -> list[Action]:
     """Return the actions of all fields."""
     if isinstance(action, Fields):
-        return [leaf for item in leaves(action.actions) for leaf in flat(item)]
+        return [leaf for item in leaves(action.actions) for leaf in flat_actions(item)]
     return [action]
 
 
-def is_own(action: Action, method: str = "move") -> bool:
+def is_own_action(action: Action, method: str = "move") -> bool:
     """Check whether an action moves data by code of your own, and not by that of orbical."""
     home = next(kind for kind in type(action).__mro__ if method in vars(kind))
     return not home.__module__.startswith("orbical.")
 
 
-def places_left(action: Action) -> frozenset[str]:
+def parts_in_place(action: Action) -> frozenset[str]:
     """Return the parts that change values of the data and leave all places where they are.
 
     >>> from orbical.actions import Points, Rows
-    >>> sorted(places_left(as_action({"pos": Points(), "mask": Rows()})))
+    >>> sorted(parts_in_place(as_action({"pos": Points(), "mask": Rows()})))
     ['plane', 'space']
     """
-    fields = flat(action)
+    fields = flat_actions(action)
     moving = {part for leaf in fields for part in leaf.parts if part not in leaf.in_place}
     return frozenset(part for leaf in fields for part in leaf.in_place) - moving
 
 
-def matrices(part: np.ndarray, like: Tensor) -> Tensor:
+def action_matrices(part: np.ndarray, like: Tensor) -> Tensor:
     """Return matrices on the device and in the precision of the data."""
     dtype = like.dtype if like.is_floating_point() else torch.float32
     moved: Tensor = to_device(torch.as_tensor(np.ascontiguousarray(part), dtype=dtype), like.device)
     return moved
 
 
-def maybe_lacking(x: Tensor) -> Tensor | None:
+def _maybe_lacking(x: Tensor) -> Tensor | None:
     """Return a flag for an array that may hold NaN or infinity, from its sum; None for integers.
 
     Of numbers too large to be added the mark is set in vain: only a look at each of them knows.
@@ -466,7 +466,7 @@ def first_lacking(x: Tensor) -> int | None:
     >>> first_lacking(torch.tensor([[1.0, 2.0], [3.0, torch.inf]]))
     1
     """
-    doubt = maybe_lacking(x)
+    doubt = _maybe_lacking(x)
     if doubt is None or not bool(doubt):
         return None
     found = (~torch.isfinite(x[:, None])).flatten(1).any(1).nonzero()
@@ -478,7 +478,7 @@ class OfFinite(Action):
 
     def doubt(self, x: Tensor) -> Tensor | None:
         """Return a flag for NaN and infinity."""
-        return maybe_lacking(x)
+        return _maybe_lacking(x)
 
     def check_values(self, x: Tensor, first: int = 0) -> None:
         """Refuse values that are not finite."""

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..errors import InputError, check_name, real_number
 from ..groups import Elements, Group
-from .action import Exact, matrices
+from .action import Exact, action_matrices
 from .pixel_grids import check_affine
 
 TURNS = {"degrees": 360.0, "radians": 2 * math.pi}
@@ -62,7 +62,9 @@ class Angles(Exact):
         linear = elements.linear("plane")
         turn = np.arctan2(linear[:, 1, 0], linear[:, 0, 0]) * TURNS[self.unit] / (2 * math.pi)
         side = np.sign(np.linalg.det(linear))
-        by, sign = (matrices(part, x).reshape(-1, *[1] * (x.ndim - 1)) for part in (turn, side))
+        by, sign = (
+            action_matrices(part, x).reshape(-1, *[1] * (x.ndim - 1)) for part in (turn, side)
+        )
         return by + sign * x
 
     def difference(self, x: Tensor, y: Tensor) -> Tensor:

@@ -12,8 +12,8 @@ from torch import Tensor
 from .._trees import to_device
 from ..errors import InputError, whole_number
 from ..groups import Elements, Group
-from .action import Action, matrices
-from .pixel_grids import check_affine, pixel_frame, projected
+from .action import Action, action_matrices
+from .pixel_grids import check_affine, pixel_frame, projected_pixels
 
 
 class Boxes(Action):
@@ -44,7 +44,7 @@ class Boxes(Action):
         linear, shift = frame[:, :2, :2], frame[:, :2, 2]
         middle = np.array([self.width / 2, self.height / 2])
         target = middle if self.view is None else np.full(2, self.view / 2)
-        by = matrices(shift + target - linear @ middle, x)[:, None, None]
+        by = action_matrices(shift + target - linear @ middle, x)[:, None, None]
         rest = x[..., 4:].expand(len(elements), *x.shape[1:-1], -1)
         tilt = frame[:, 2, :2]  # not 0 for homographies alone
         if (linear == np.eye(2)).all() and not tilt.any():  # a plain shift needs no corners
@@ -53,12 +53,12 @@ class Boxes(Action):
         pairs = [torch.stack([a, b], -1) for a in (left, right) for b in (top, bottom)]
         corners = torch.stack(pairs, -2)
         corners = corners.expand(len(elements), *corners.shape[1:])  # [K, B, n, 4, 2]
-        turned = torch.einsum("kij,kbncj->kbnci", matrices(linear, x), corners)
+        turned = torch.einsum("kij,kbncj->kbnci", action_matrices(linear, x), corners)
         moved = turned + by[:, :, :, None]
         if tilt.any():
-            away = corners - matrices(middle, x)
-            depth = 1 + torch.einsum("kj,kbncj->kbnc", matrices(tilt, x), away)[..., None]
-            goal = matrices(target, x)
+            away = corners - action_matrices(middle, x)
+            depth = 1 + torch.einsum("kj,kbncj->kbnc", action_matrices(tilt, x), away)[..., None]
+            goal = action_matrices(target, x)
             moved = goal + (moved - goal) / depth.where(depth > 0, torch.nan)
         return torch.cat([moved.amin(-2), moved.amax(-2), rest], -1)
 
@@ -71,7 +71,7 @@ class Boxes(Action):
             raise InputError("boxes", "left <= right and top <= bottom")
         half = np.array([self.width, self.height]) / 2
         corners = half * [[1, 1], [1, -1], [-1, 1], [-1, -1]]
-        if np.isnan(projected(pixel_frame(group), corners)).any():
+        if np.isnan(projected_pixels(pixel_frame(group), corners)).any():
             raise InputError(
                 "group",
                 f"homographies that keep images of {self.height} x {self.width} in front of "
@@ -110,9 +110,9 @@ class PixelPoints(Action):
         frame = pixel_frame(elements)
         linear, shift = frame[:, :2, :2], frame[:, :2, 2]
         middle = np.array([self.width / 2, self.height / 2])
-        by = matrices(shift + middle - linear @ middle, x)[:, None, None]
+        by = action_matrices(shift + middle - linear @ middle, x)[:, None, None]
         rows = x.expand(len(elements), *x.shape[1:])
-        moved = torch.einsum("kij,kbnj->kbni", matrices(linear, x), rows[..., :2]) + by
+        moved = torch.einsum("kij,kbnj->kbni", action_matrices(linear, x), rows[..., :2]) + by
         moved = torch.cat([moved, rows[..., 2:]], -1)
         mirrored = np.linalg.det(linear) < 0
         if not self.swaps or not mirrored.any():

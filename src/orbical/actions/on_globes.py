@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..errors import InputError, check_name
 from ..groups import Elements, Group
-from .action import OfFinite, matrices
+from .action import OfFinite, action_matrices
 
 _ROUNDING = 1e-6  # of a column or row
 
@@ -72,7 +72,7 @@ class Periodic(OfFinite):
 
         if (places == first).all():
             return at(first)
-        here, share = at(first), matrices(places - first, x).reshape(shape)
+        here, share = at(first), action_matrices(places - first, x).reshape(shape)
         return here + share * (at(first + 1) - here)
 
     def defect(self, elements: Elements, x: Tensor, moved: Tensor | None = None) -> Tensor:

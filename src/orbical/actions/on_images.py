@@ -26,8 +26,15 @@ from torch import Tensor
 from .._trees import to_device
 from ..errors import InputError, check_name, whole_number
 from ..groups import Elements, Group
-from .action import Action, OfFinite, matrices, relative_loss
-from .pixel_grids import check_affine, footprints, inside_of, pixel_frame, sources_of, stays_inside
+from .action import Action, OfFinite, action_matrices, relative_loss
+from .pixel_grids import (
+    check_affine,
+    pixel_footprints,
+    pixel_frame,
+    pixel_sources,
+    pixels_inside,
+    stays_inside,
+)
 
 INTERPOLATIONS = ("nearest", "bilinear", "bicubic")
 PADDINGS = {"zeros": "zeros", "border": "border", "reflect": "reflection"}
@@ -116,9 +123,9 @@ class Images(OfFinite):
         if key in kept:
             return kept[key]
         scale = np.array([2.0 / x.shape[-1], 2.0 / x.shape[-2]])
-        sources = sources_of(elements, size, x.device, scale)
+        sources = pixel_sources(elements, size, x.device, scale)
         grids = []
-        for index, offsets in footprints(elements, self.interpolation != "nearest"):
+        for index, offsets in pixel_footprints(elements, self.interpolation != "nearest"):
             spread = to_device(torch.as_tensor(offsets * scale), sources.device)[:, None, None]
             places = sources[index][..., None, :] + spread
             grids.append((index, places.flatten(2, 3).to(x)))
@@ -133,7 +140,7 @@ class Images(OfFinite):
         kept = self._kept.setdefault(elements, {})
         key = ("inside", x.device, tuple(x.shape[-2:]))
         if key not in kept:
-            kept[key] = inside_of(elements, tuple(x.shape[-2:]), x)
+            kept[key] = pixels_inside(elements, tuple(x.shape[-2:]), x)
         mask: Tensor = kept[key]
         return mask
 
@@ -199,7 +206,7 @@ class Window(Images):
 
     def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
         """Return a mask of pixels that come from inside the larger image; None if all do."""
-        inside = inside_of(elements, (self.size, self.size), x)
+        inside = pixels_inside(elements, (self.size, self.size), x)
         return None if bool(inside.all()) else inside
 
     def defect(self, elements: Elements, x: Tensor, moved: Tensor | None = None) -> Tensor:
@@ -217,7 +224,7 @@ class Window(Images):
     def check(self, group: Group, x: Tensor) -> None:
         """Check that no element moves the view out of the image."""
         Action.check(self, group, x)
-        check_large(x, self.size)
+        check_image_size(x, self.size)
         if not stays_inside(group, self.size, tuple(x.shape[-2:])):
             room = (min(x.shape[-2:]) - self.size) // 2
             raise InputError(
@@ -278,7 +285,7 @@ class VectorField(Images):
         turn = pixel_frame(elements)[:, :2, :2]
         if "time" in elements.parts:
             turn = turn / elements.parts["time"][:, None, None]
-        return torch.einsum("kij,kbjhw->kbihw", matrices(turn, moved), moved)
+        return torch.einsum("kij,kbjhw->kbihw", action_matrices(turn, moved), moved)
 
     def check(self, group: Group, x: Tensor) -> None:
         """Check the shape, and that vectors can be turned."""
@@ -330,7 +337,7 @@ def _gathered(x: Tensor, corners: np.ndarray, size: int) -> Tensor:
 
 def _move_exactly(elements: Elements, x: Tensor) -> Tensor:
     height, width = x.shape[-2:]
-    across, along = sources_of(elements, (height, width), x.device).flatten(1, 2).unbind(-1)
+    across, along = pixel_sources(elements, (height, width), x.device).flatten(1, 2).unbind(-1)
     column = (across + (width - 1) / 2).round().long()
     row = (along + (height - 1) / 2).round().long()
     flat = (row * width + column).to(x.device)
@@ -340,7 +347,7 @@ def _move_exactly(elements: Elements, x: Tensor) -> Tensor:
     return torch.gather(pixels, 2, index).reshape(count, *lead, height, width)
 
 
-def check_large(x: Tensor, size: int) -> None:
+def check_image_size(x: Tensor, size: int) -> None:
     """Refuse images that are smaller than a window."""
     if min(x.shape[-2:]) < size:
         raise InputError(
@@ -395,7 +402,7 @@ class ColorImages(Images):
         moved = super().move(elements, x)
         if "color" not in elements.parts:
             return moved
-        colors = matrices(elements.parts["color"], moved)[:, None]  # [K, 1, 4, 4]
+        colors = action_matrices(elements.parts["color"], moved)[:, None]  # [K, 1, 4, 4]
         mixed = colors[..., :3, :3] @ moved.flatten(-2)
         return (mixed + colors[..., :3, 3:]).reshape(moved.shape)
 
@@ -410,11 +417,11 @@ class ColorImages(Images):
             )
 
 
-def largest_view(elements: Elements, height: int, width: int) -> int:
+def _largest_view(elements: Elements, height: int, width: int) -> int:
     """Return the side of the largest central square that no element moves out of an image.
 
     >>> from orbical.groups import rotations
-    >>> largest_view(rotations(8), 256, 256)    # (256 - 1) / sqrt(2) + 1
+    >>> _largest_view(rotations(8), 256, 256)    # (256 - 1) / sqrt(2) + 1
     181
     """
     back = pixel_frame(elements.inverse())
@@ -423,11 +430,11 @@ def largest_view(elements: Elements, height: int, width: int) -> int:
     return max(0, int(np.floor(1 + 2 * float((room / reach).min()) + 1e-9)))
 
 
-def central(x: Tensor, size: int) -> Tensor:
+def central_image(x: Tensor, size: int) -> Tensor:
     """Return the central square of `[..., H, W]`.
 
     >>> import torch
-    >>> central(torch.arange(16).reshape(4, 4), 2)
+    >>> central_image(torch.arange(16).reshape(4, 4), 2)
     tensor([[ 5,  6],
             [ 9, 10]])
     """
@@ -446,7 +453,7 @@ class _Central(Images):
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, ..., H, W]` to `[K, B, ..., size, size]`."""
-        return super().move(elements, central(x, self.size) if elements.exact_on_grid else x)
+        return super().move(elements, central_image(x, self.size) if elements.exact_on_grid else x)
 
     def _resample(self, elements: Elements, x: Tensor, size: tuple[int, ...]) -> Tensor:
         return super()._resample(elements, x, (self.size, self.size))
@@ -472,14 +479,16 @@ class PairWindow(_Central, ImagePair):
         if elements.exact_on_grid:
             return torch.zeros(len(elements), len(x), device=x.device)
         there = ImagePair(self.interpolation, self.padding).apply(elements, x)
-        return relative_loss(self.move(elements.inverse(), there), central(x, self.size)[None])
+        return relative_loss(
+            self.move(elements.inverse(), there), central_image(x, self.size)[None]
+        )
 
     def check(self, group: Group, x: Tensor) -> None:
         """Check that no element takes the view out of the images."""
         super().check(group, x)
         check_affine(group, "PairWindow")
         height, width = x.shape[-2:]
-        largest = min(largest_view(group, height, width), height, width)
+        largest = min(_largest_view(group, height, width), height, width)
         if self.size > largest:
             raise InputError(
                 "group",
@@ -503,10 +512,10 @@ class FieldWindow(_Central, VectorField):
         """Return a mask of the pixels of the view that come from inside `x`; None if all do."""
         if elements.exact_on_grid:
             return None
-        inside = inside_of(elements, (self.size, self.size), x)
+        inside = pixels_inside(elements, (self.size, self.size), x)
         return None if bool(inside.all()) else inside
 
     def check(self, group: Group, x: Tensor) -> None:
         """Check the size of what moves."""
         super().check(group, x)
-        check_large(x, self.size)
+        check_image_size(x, self.size)

@@ -19,9 +19,18 @@ from torch import Tensor
 from .._trees import Tree
 from ..errors import InputError, check_name
 from ..groups import Elements, Group
-from .action import Action, ActionTree, Fields, Trivial, as_action, flat, is_own, matrices
+from .action import (
+    Action,
+    ActionTree,
+    Fields,
+    Trivial,
+    action_matrices,
+    as_action,
+    flat_actions,
+    is_own_action,
+)
 from .on_globes import Globe, Periodic
-from .on_images import Images, View, Window, check_large, check_square
+from .on_images import Images, View, Window, check_image_size, check_square
 from .on_volumes import Volumes, check_sides, voxel_frame
 from .pixel_grids import check_affine, pixel_frame
 
@@ -62,14 +71,14 @@ class _Maps(Action):
         if still:
             parts = {name: part for name, part in elements.parts.items() if name not in still}
             elements = Elements(parts, len(elements), elements.exact_on_grid)
-        if not elements.parts and is_own(self.of):
+        if not elements.parts and is_own_action(self.of):
             return x.expand(len(elements), *x.shape[1:])
         moved: Tensor = action.move(elements, x)
         return moved
 
     def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
         """Return a mask `[K, ...]` of places that come from inside the map; None if all do."""
-        if is_own(self.of) and not is_own(self.of, "valid"):
+        if is_own_action(self.of) and not is_own_action(self.of, "valid"):
             return None  # what it inherits knows nothing of how it moves
         kept = self._kept.setdefault(elements, {})
         key = (x.device, tuple(x.shape[-self.sides :]))
@@ -87,14 +96,14 @@ class _Maps(Action):
         elif isinstance(self._smooth, Images):
             check_square(group, x)
             if isinstance(self._smooth, View):
-                check_large(x, self._smooth.size)
+                check_image_size(x, self._smooth.size)
 
     def check_places(self, group: Group, x: Tree) -> None:
         """Refuse an action of your own that changes values, because maps should only move.
 
         A map of ones stays one wherever the action does not pad.
         """
-        if not is_own(self.of) or not isinstance(x, Tensor):
+        if not is_own_action(self.of) or not isinstance(x, Tensor):
             return
         moved = self._moved(self._smooth, group, torch.ones_like(x[None, :1], dtype=torch.float32))
         kept = ((moved - 1).abs() < _ROUNDING).flatten(1).float().mean(1)
@@ -126,7 +135,7 @@ class ClassMaps(_Maps):
 
     def __init__(self, of: ActionTree | None = None, interpolation: str = "bilinear") -> None:
         super().__init__(of, interpolation)
-        self._nearest = None if is_own(self.of) else _resampled(self.of, "nearest")
+        self._nearest = None if is_own_action(self.of) else _resampled(self.of, "nearest")
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move probabilities `x[K or 1, B, C, ...]`, or labels `x[K or 1, B, ...]`."""
@@ -180,7 +189,7 @@ class ValueMaps(_Maps):
     ) -> None:
         check_name("representation", representation, REPRESENTATIONS)
         super().__init__(of, interpolation)
-        if representation != "trivial" and is_own(self.of):
+        if representation != "trivial" and is_own_action(self.of):
             raise InputError(
                 "representation",
                 f"'trivial' for the action {type(self.of).__name__}, of which only the places that "
@@ -197,7 +206,7 @@ class ValueMaps(_Maps):
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, C, ...]`."""
-        moved = move_known(partial(self._moved, self._smooth, elements), x)
+        moved = _move_known(partial(self._moved, self._smooth, elements), x)
         if self.representation == "trivial":
             return moved
         turn, sides = np.tile(np.eye(x.shape[2]), (len(elements), 1, 1)), self.sides
@@ -205,7 +214,7 @@ class ValueMaps(_Maps):
         if self.representation == "normal":
             size = np.abs(np.linalg.det(turn[:, :sides, :sides])) ** (1 / sides)
             turn[:, :sides, :sides] /= size[:, None, None]
-        return torch.einsum("kij,kbj...->kbi...", matrices(turn, moved), moved)
+        return torch.einsum("kij,kbj...->kbi...", action_matrices(turn, moved), moved)
 
     def check(self, group: Group, x: Tensor) -> None:
         """Check the number of components, and that directions stay directions."""
@@ -246,14 +255,14 @@ def _grid_of(action: Action) -> Action:
     """Return the action of the field whose places maps have, of an action on several fields."""
     if not isinstance(action, Fields):
         return action
-    leaves = [leaf for leaf in flat(action) if not isinstance(leaf, Trivial)]
+    leaves = [leaf for leaf in flat_actions(action) if not isinstance(leaf, Trivial)]
     grids = [leaf for leaf in leaves if isinstance(leaf, Images | Volumes | Periodic)] or leaves
     return grids[0] if grids else Images()
 
 
 def _resampled(action: Action, interpolation: str) -> Action:
     """Return the action that moves maps; the border continues outside."""
-    if is_own(action):
+    if is_own_action(action):
         return action
     if isinstance(action, Volumes):
         check_name("interpolation", interpolation, _OF_VOLUMES)
@@ -276,7 +285,7 @@ def _resampled(action: Action, interpolation: str) -> Action:
     )
 
 
-def move_known(move: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+def _move_known(move: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """Move values of which NaN is unknown; a result that depends on an unknown one is NaN."""
     known = torch.isfinite(x)
     moved, all_known = move(x.nan_to_num(0.0, 0.0, 0.0)), known.all()

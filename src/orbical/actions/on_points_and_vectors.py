@@ -12,7 +12,7 @@ from torch import Tensor
 from .._imports import import_extra
 from ..errors import InputError
 from ..groups import Elements, Group
-from .action import Action, ActionTree, Exact, Fields, OfFinite, as_action, matrices
+from .action import Action, ActionTree, Exact, Fields, OfFinite, action_matrices, as_action
 from .on_boxes_and_key_points import PixelPoints
 from .pixel_grids import check_affine
 
@@ -135,13 +135,13 @@ class PixelPosition(Action):
 
 def _projected(maps: np.ndarray, x: Tensor) -> Tensor:
     """Move points `[K, B, n, d]` by homogeneous matrices; NaN beyond the horizon of one."""
-    moved = _multiply(matrices(maps[:, :-1, :-1], x), x)
+    moved = _multiply(action_matrices(maps[:, :-1, :-1], x), x)
     if maps[:, :-1, -1].any():
-        moved = moved + matrices(maps[:, :-1, -1], x)[:, None, None]
+        moved = moved + action_matrices(maps[:, :-1, -1], x)[:, None, None]
     tilt = maps[:, -1, :-1]
     if not tilt.any():
         return moved
-    depth = 1 + torch.einsum("kj,kbnj->kbn", matrices(tilt, x), x)[..., None]
+    depth = 1 + torch.einsum("kj,kbnj->kbn", action_matrices(tilt, x), x)[..., None]
     return moved / depth.where(depth > 0, torch.nan)
 
 
@@ -343,7 +343,7 @@ def _turn(elements: Elements, x: Tensor, part: str) -> Tensor:
     x = x.expand(len(elements), *x.shape[1:])
     if part not in elements.parts:
         return x
-    return _multiply(matrices(elements.linear(part), x), x)
+    return _multiply(action_matrices(elements.linear(part), x), x)
 
 
 def _reorder(elements: Elements, x: Tensor, dim: int) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..errors import InputError, check_name, real_number, whole_number
 from ..groups import Elements, Group
-from .action import Action, Exact, OfFinite, matrices
+from .action import Action, Exact, OfFinite, action_matrices
 
 _ZEROS = (
     16  # of the sinc function on each side: a tone at 0.9 of the Nyquist frequency is off by 1 %
@@ -48,7 +48,7 @@ class Signals(OfFinite):
         """Move `x[K or 1, B, C, T]`."""
         moved = _along(elements, x, _ZEROS)
         if "gain" in elements.parts:
-            moved = moved * matrices(elements.parts["gain"], moved)[:, None, None, None]
+            moved = moved * action_matrices(elements.parts["gain"], moved)[:, None, None, None]
         return moved
 
     def defect(self, elements: Elements, x: Tensor, moved: Tensor | None = None) -> Tensor:
@@ -156,7 +156,7 @@ class Positions(Exact):
         moved = x.expand(len(elements), *x.shape[1:])
         if "shift" not in elements.parts:
             return moved
-        by = matrices(self.step * elements.parts["shift"], x)
+        by = action_matrices(self.step * elements.parts["shift"], x)
         return moved + by.reshape(-1, *[1] * (x.ndim - 1))
 
 
@@ -190,7 +190,7 @@ class Pitch(Exact):
             return moved
         speed = elements.parts["speed"]
         by = 12 * np.log2(speed) if self.unit == "semitones" else speed
-        change = matrices(by, x).reshape(-1, *[1] * (x.ndim - 1))
+        change = action_matrices(by, x).reshape(-1, *[1] * (x.ndim - 1))
         return moved + change if self.unit == "semitones" else moved * change
 
     def unknown(self, group: Group) -> set[str]:
@@ -286,7 +286,7 @@ def _faster(x: Tensor, speed: np.ndarray, zeros: int) -> Tensor:
             window = np.cos(np.pi / 2 * np.clip(away / width, -1, 1)) ** 2
             weight = cut * np.sinc(cut * away) * window
         weight = weight * ((index >= 0) & (index < length))
-        share = matrices(weight, x)[:, None, None]
+        share = action_matrices(weight, x)[:, None, None]
         moved += torch.where(share == 0, 0, share * x.gather(-1, _at(index, x)))
     if zeros:
         return moved
@@ -307,5 +307,5 @@ def _shifted(x: Tensor, shift: np.ndarray) -> Tensor:
     moved = x.gather(-1, _at((np.arange(length) - whole[:, None]).astype(np.int64) % length, x))
     if (shift == whole).all():
         return moved
-    share = matrices(shift - whole, moved)[:, None, None, None]
+    share = action_matrices(shift - whole, moved)[:, None, None, None]
     return moved + share * (moved.roll(1, -1) - moved)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..errors import InputError, unknown_name
 from ..groups import Elements, Group, signed_columns
-from .action import Exact, matrices
+from .action import Exact, action_matrices
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +59,7 @@ class Columns(Exact):
         sign = np.ones(index.shape)
         sign[:, places] = signs
         rows = torch.as_tensor(index, device=x.device)[:, None].expand(x.shape)
-        return x.gather(-1, rows) * matrices(sign, x)[:, None].to(x.dtype)
+        return x.gather(-1, rows) * action_matrices(sign, x)[:, None].to(x.dtype)
 
     def check(self, group: Group, x: Tensor) -> None:
         """Check that the columns exist, and that texts only change with texts."""

@@ -37,10 +37,10 @@ def check_affine(group: Group, action: str) -> None:
         )
 
 
-def projected(frame: np.ndarray, places: np.ndarray) -> np.ndarray:
+def projected_pixels(frame: np.ndarray, places: np.ndarray) -> np.ndarray:
     """Move places `[P, 2]` by matrices `[K, 3, 3]`; NaN beyond the horizon.
 
-    >>> projected(np.array([[[1.0, 0, 0], [0, 1, 0], [0.5, 0, 1]]]), np.array([[2.0, 1.0]]))
+    >>> projected_pixels(np.array([[[1.0, 0, 0], [0, 1, 0], [0.5, 0, 1]]]), np.array([[2.0, 1.0]]))
     array([[[1. , 0.5]]])
     """
     numerator = np.einsum("kij,pj->kpi", frame[:, :2, :2], places) + frame[:, None, :2, 2]
@@ -48,7 +48,7 @@ def projected(frame: np.ndarray, places: np.ndarray) -> np.ndarray:
     return np.asarray(numerator / np.where(depth > 0, depth, np.nan)[..., None])
 
 
-def footprints(elements: Elements, filtered: bool) -> Iterator[tuple[Any, np.ndarray]]:
+def pixel_footprints(elements: Elements, filtered: bool) -> Iterator[tuple[Any, np.ndarray]]:
     """Yield elements that take as many places n^2 for a pixel, and their offsets `[K, n^2, 2]`.
 
     An element that shrinks would pass over pixels, and fine detail would return as coarse patterns.
@@ -68,7 +68,7 @@ def footprints(elements: Elements, filtered: bool) -> Iterator[tuple[Any, np.nda
         yield index, np.einsum("kij,kj,pj->kpi", turn[index], wide[index], square)
 
 
-def sources_of(
+def pixel_sources(
     elements: Elements, size: tuple[int, ...], device: torch.device, scale: object = (1.0, 1.0)
 ) -> Tensor:
     """Return where each output pixel comes from, `[K, H, W, 2]`, relative to the image center.
@@ -92,9 +92,9 @@ def sources_of(
     return torch.where(depth > 0, found / depth, _NOWHERE)
 
 
-def inside_of(elements: Elements, size: tuple[int, ...], image: Tensor) -> Tensor:
+def pixels_inside(elements: Elements, size: tuple[int, ...], image: Tensor) -> Tensor:
     """Return a mask `[K, h, w]` of the pixels that come from inside an image `[..., H, W]`."""
-    sources = sources_of(elements, size, image.device)
+    sources = pixel_sources(elements, size, image.device)
     right, down = ((count - 1) / 2 + 1e-9 for count in (image.shape[-1], image.shape[-2]))
     across, along = sources.abs().unbind(-1)
     return ((across <= right) & (along <= down)).to(image.device)
@@ -107,6 +107,6 @@ def stays_inside(elements: Elements, size: int, image: tuple[int, ...]) -> bool:
     """
     half = (size - 1) / 2
     corners = np.array([[x, y] for x in (-half, half) for y in (-half, half)])
-    sources = projected(pixel_frame(elements.inverse()), corners)
+    sources = projected_pixels(pixel_frame(elements.inverse()), corners)
     limit = np.array([(image[1] - 1) / 2, (image[0] - 1) / 2]) + 1e-9
     return bool((np.abs(sources) <= limit).all())  # NaN is not

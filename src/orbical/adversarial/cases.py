@@ -19,10 +19,10 @@ from ..data import preprocessing_of_scan, read_rows
 from ..errors import InputError, ModelError, real_number, whole_number
 from ..groups import Array, Chart, Group, as_group, chart_of
 from ..nero import circle_bracket, circle_order
-from ..scanning import Recipe, Runner, Sweep, plan, progress_bar, ready
+from ..scanning import Recipe, Runner, Sweep, plan, progress_bar, ready_units
 from ..store import Scan
 from ..tasks import Task, as_task
-from .search import Objective, descend, golden_section, nearest_elements, valleys
+from .search import Objective, descend_to_worst, golden_section, lowest_elements, nearest_elements
 
 PLACES = ("identity", "grid", "refined")
 _FEWEST, _STEPS = 16, 20  # samples that are searched together, and steps of the progress bar
@@ -116,7 +116,7 @@ def worst_case(
     """
     scan = data if isinstance(data, Scan) else None
     if scan is not None:
-        models, data, group, task = of_scan(scan, models, group, task)
+        models, data, group, task = searched_scan(scan, models, group, task)
         preprocess = preprocessing_of_scan(preprocess, scan.record.preprocess)
     for argument, value in (("group", group), ("task", task)):
         if value is None:
@@ -125,13 +125,13 @@ def worst_case(
     if lipschitz is not None:
         real_number("lipschitz", lipschitz, ">= 0")
     settings = {"batch_size": batch_size, "device": device, "preprocess": preprocess}
-    recipe = live_recipe(models, data, as_group(group), as_task(task), **settings)  # type: ignore[arg-type]
+    recipe = search_recipe(models, data, as_group(group), as_task(task), **settings)  # type: ignore[arg-type]
     chart = chart_of(recipe.group)
     found: dict[str, list[dict[str, Array]]] = {name: [] for name in recipe.models}
     searches = len(found) * len(recipe.samples)
     with (
         stoppable(kept=False),
-        ready(recipe) as runner,
+        ready_units(recipe) as runner,
         progress_bar(searches, 0, len(found), progress, "worst case", "searches") as advance,
     ):
         _check_models(runner, scan)
@@ -145,7 +145,7 @@ def worst_case(
     return _table(joined, runner, level)
 
 
-def live_recipe(models: Any, data: Any, group: Group, task: Task, **settings: Any) -> Recipe:
+def search_recipe(models: Any, data: Any, group: Group, task: Task, **settings: Any) -> Recipe:
     """Return the recipe of a search with live models, which stores nothing."""
     return plan(
         models,
@@ -185,7 +185,7 @@ class _Found:
     method: str
 
 
-def of_scan(
+def searched_scan(
     scan: Scan,
     models: object,
     group: Group | str | None,
@@ -347,11 +347,11 @@ def _bounded(
 def _searched(objective: Objective, lost: Array, starts: int, rounds: int) -> _Found:
     """Search from several elements for each row of `lost[B, K]`, and keep the best."""
     chart, every = objective.chart, np.arange(len(lost))
-    begin = valleys(lost, chart, min(starts, lost.shape[1]))
+    begin = lowest_elements(lost, chart, min(starts, lost.shape[1]))
     sample, base = np.repeat(every, begin.shape[1]), begin.reshape(-1)
     if objective.has_gradient:
         method = "gradient"
-        coords, value = descend(objective.gradients, chart, sample, base, rounds)
+        coords, value = descend_to_worst(objective.gradients, chart, sample, base, rounds)
     else:
         method = "golden section"
         coords, value = golden_section(objective.values, chart, sample, base, rounds)

@@ -12,9 +12,9 @@ from .._trees import Tree, concatenate, leaves, to_device
 from ..data import preprocessing_of_scan, read_rows
 from ..errors import InputError, whole_number
 from ..groups import Array, Chart, chart_of
-from ..scanning import Recipe, Runner, ready
+from ..scanning import Recipe, Runner, ready_units
 from ..store import FINISHED, Scan, arrays_of
-from .cases import live_recipe, of_scan
+from .cases import search_recipe, searched_scan
 from .search import Objective
 
 _ROWS = 1024
@@ -146,13 +146,13 @@ def _refined(
     preprocess: object,
 ) -> list[Flip]:
     """Refine flips of the given models by bisection, and find the nearest samples."""
-    named, stored, group, task = of_scan(scan, models, None, None, needed=data is None)
+    named, stored, group, task = searched_scan(scan, models, None, None, needed=data is None)
     given = stored if data is None else data
     prepare = preprocessing_of_scan(preprocess, scan.record.preprocess)
     settings = {"batch_size": "auto", "device": device, "preprocess": prepare}
-    recipe = live_recipe(named, given, group, task, **settings)
+    recipe = search_recipe(named, given, group, task, **settings)
     own = [flip for flip in found if flip.model in named]
-    with ready(recipe) as runner:
+    with ready_units(recipe) as runner:
         samples = sorted({flip.sample for flip in own})
         batch = concatenate([read_rows(recipe.samples, slice(n, n + 1)).inputs for n in samples])
         batch = to_device(batch, runner.sweep.device)

@@ -21,7 +21,7 @@ GOLDEN = (5**0.5 - 1) / 2
 _NEIGHBORS = 1.5  # elements within so many steps lie in the same valley
 
 
-def valleys(values: Array, chart: Chart, count: int) -> Array:
+def lowest_elements(values: Array, chart: Chart, count: int) -> Array:
     """Return for each row of `values[B, K]` the lowest elements `[B, count]`, apart from another.
 
     Once an element is taken, its neighbors are left out; where none is left, the lowest is
@@ -70,7 +70,7 @@ def _flat(chart: Chart, coords: Array, base: Array) -> Array:
     )
 
 
-def descend(
+def descend_to_worst(
     gradients: Gradients, chart: Chart, sample: Array, base: Array, rounds: int
 ) -> tuple[Array, Array]:
     """Follow the gradient from sampled elements `[N]`; return coordinates `[N, d]` and values.

@@ -11,10 +11,10 @@ import numpy as np
 import torch
 
 from ..calibration import ece
-from ..conformal import LAC, halves
+from ..conformal import LAC, conformal_halves
 from ..errors import InputError, check_name, real_number, whole_number
 from ..groups import Group, parse
-from ..nero import averaged, evenly_spaced
+from ..nero import averaged_over_orbit, evenly_spaced
 from ..recalibrate import OrbitTemperature
 from ..store import FINISHED, ScanArrays, arrays_of
 
@@ -138,9 +138,9 @@ def what_if(
     change = checked_change(Change(average, recalibrate, reject, coverage), arrays, passing)
     columns: dict[str, list[Any]] = {}
     for model in range(len(arrays.models)):
-        fit, test = predictions_of(arrays, model, share, seed, most)
-        outcome = outcome_of(change, fit, test, arrays, passing)
-        for name, values in curves_of(outcome, arrays.weights, passing).items():
+        fit, test = predictions_to_change(arrays, model, share, seed, most)
+        outcome = change_outcome(change, fit, test, arrays, passing)
+        for name, values in change_curves(outcome, arrays.weights, passing).items():
             columns.setdefault(name, []).append(values)
     held, tested = (part.correct.shape[1] for part in (fit, test))
     dims = ("model", "element")
@@ -150,7 +150,7 @@ def what_if(
         "passes": change.average,
         "held": held,
         "tested": tested,
-        "code": code_of(change, arrays.group),
+        "code": change_code(change, arrays.group),
     }
     return xr.Dataset(found, coords, {"group": arrays.group.spec, "passing": passing, **about})
 
@@ -177,7 +177,7 @@ def checked_change(change: Change, arrays: ScanArrays, passing: float) -> Change
     return change
 
 
-def predictions_of(
+def predictions_to_change(
     arrays: ScanArrays, model: int, share: float, seed: int, most: int
 ) -> tuple[Predictions, Predictions]:
     """Read at most so many finished samples; return those that fit and those that judge."""
@@ -196,18 +196,20 @@ def predictions_of(
     scores = probs[0].astype(np.float64) if probs else np.zeros((*correct.shape, 0))
     sure, right = confidence.astype(np.float64), correct.astype(bool)
     every = Predictions(scores, sure, right, labels[finished])
-    first, second = halves(np.arange(len(finished)), share, seed)
+    first, second = conformal_halves(np.arange(len(finished)), share, seed)
     return every.of(first), every.of(second)
 
 
-def outcome_of(
+def change_outcome(
     change: Change, fit: Predictions, test: Predictions, arrays: ScanArrays, passing: float
 ) -> Outcome:
     """Apply a change to test predictions; fit on others what it needs."""
     group, weights = arrays.group, arrays.weights
     if change.average > 1:
         fit, test = (
-            part.changed(averaged(torch.from_numpy(part.probs), group, change.average).numpy())
+            part.changed(
+                averaged_over_orbit(torch.from_numpy(part.probs), group, change.average).numpy()
+            )
             for part in (fit, test)
         )
     if change.recalibrate:
@@ -271,7 +273,7 @@ def _cheapest(fit: Predictions, weights: Array, passing: float) -> float:
     return float(sure[order][best]) if saved[best] > 0 else np.inf
 
 
-def curves_of(outcome: Outcome, weights: Array, passing: float) -> dict[str, Any]:
+def change_curves(outcome: Outcome, weights: Array, passing: float) -> dict[str, Any]:
     """Return means over samples at each element, and of all."""
     acted, wrong = outcome.acted, ~outcome.correct
     each = np.repeat(weights, acted.shape[1])
@@ -292,7 +294,7 @@ def curves_of(outcome: Outcome, weights: Array, passing: float) -> dict[str, Any
     return found
 
 
-def code_of(change: Change, group: Group, task: str = "") -> str:
+def change_code(change: Change, group: Group, task: str = "") -> str:
     """Write Python that makes a change; `task` is a name for that of the scan if it needs one."""
     lines = ["import orbical as ob"]
     if change.average > 1:
@@ -304,7 +306,9 @@ def code_of(change: Change, group: Group, task: str = "") -> str:
             lines.append(
                 f"few = {{name: part[{spaced.start}::{spaced.step}] for name, part in every}}"
             )
-            lines.append(f"group = ob.groups.from_parts({part_of(group, change.average)!r}, few)")
+            lines.append(
+                f"group = ob.groups.from_parts({advised_group(group, change.average)!r}, few)"
+            )
         given = ", ".join(filter(None, ("model", chosen, task)))
         lines.append(f"model = ob.predictors.OrbitAverage({given})")
     if change.recalibrate in ("identity", "pooled"):
@@ -345,6 +349,6 @@ def named_part(group: Group, number: int) -> str | None:
     return text if same else None
 
 
-def part_of(group: Group, number: int) -> str:
+def advised_group(group: Group, number: int) -> str:
     """Describe evenly spaced elements of a group."""
     return named_part(group, number) or f"{number} evenly spaced elements of {group.spec}"

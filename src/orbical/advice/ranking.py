@@ -12,18 +12,18 @@ from .._text import counted, number, percent
 from ..calibration import bounded_mean_interval, checked_level, unbounded_mean_interval
 from ..errors import InputError
 from ..groups import Group
-from ..nero import over_orbit
+from ..nero import mean_of_curves
 from ..store import ScanArrays, arrays_of
 from .changes import (
     RECALIBRATED,
     Change,
     Outcome,
+    advised_group,
+    change_code,
+    change_curves,
+    change_outcome,
     checked_change,
-    code_of,
-    curves_of,
-    outcome_of,
-    part_of,
-    predictions_of,
+    predictions_to_change,
 )
 
 if TYPE_CHECKING:
@@ -235,11 +235,11 @@ def _of_classes(
     most: int,
 ) -> Advice:
     """Advise on one classifier."""
-    fit, test = predictions_of(arrays, model, 0.5, seed, most)
+    fit, test = predictions_to_change(arrays, model, 0.5, seed, most)
     count = fit.correct.shape[1] + test.correct.shape[1]
     if count < LEAST:
         return _too_few(arrays.models[model], count, missing)
-    outcomes = [outcome_of(one, fit, test, arrays, passing) for one in (Change(), *changes)]
+    outcomes = [change_outcome(one, fit, test, arrays, passing) for one in (Change(), *changes)]
     before, *states = (_state(one, arrays, passing) for one in outcomes)
     losses = np.stack([one.loss(arrays.weights, passing) for one in outcomes])
     gains = losses[:1] - losses[1:]
@@ -264,7 +264,7 @@ def _of_scores(arrays: ScanArrays, model: int, margin: float, level: float) -> A
     about = arrays.attributes("score")
     better = bool(about.get("higher_is_better", True))
     blocks = arrays.sample_blocks("score", model=model)
-    score = np.concatenate([over_orbit(part, arrays.weights) for _, (part,) in blocks])
+    score = np.concatenate([mean_of_curves(part, arrays.weights) for _, (part,) in blocks])
     if "consensus_vs_truth" not in arrays:
         return Advice(name, "nothing to do", "no average over the orbit is stored", ())
     average = arrays.read("consensus_vs_truth", model=model).astype(np.float64)
@@ -279,7 +279,7 @@ def _of_scores(arrays: ScanArrays, model: int, margin: float, level: float) -> A
         margin *= float(np.abs(score[known]).mean())
     states = [{"score": float(values[known].mean())} for values in (score, average)]
     remedy = _remedy(Change(size), arrays, (gain[0], low[0], high[0]), states[0], states[1])
-    remedy = replace(remedy, code=code_of(Change(size), arrays.group, "task"))
+    remedy = replace(remedy, code=change_code(Change(size), arrays.group, "task"))
     now = f"{arrays.score} {number(states[0]['score'])} over the orbit ({known.sum()} samples)"
     return _advice(name, now, [remedy], gains, margin, level, ())
 
@@ -304,7 +304,7 @@ def _remedy(
         before=before,
         after=after,
         change=asdict(change),
-        code=code_of(change, arrays.group),
+        code=change_code(change, arrays.group),
     )
 
 
@@ -362,7 +362,7 @@ def _ranked(remedies: Sequence[Remedy], gains: Array, level: float) -> list[int]
 def _state(outcome: Outcome, arrays: ScanArrays, passing: float) -> dict[str, float]:
     """Return means over samples and the orbit."""
     weights = arrays.weights
-    curves = curves_of(outcome, weights, passing)
+    curves = change_curves(outcome, weights, passing)
     answered = float(weights @ outcome.acted.mean(1))
     wrong = float(weights @ (outcome.acted & ~outcome.correct).mean(1))
     state = {
@@ -382,7 +382,7 @@ def _name(change: Change, group: Group) -> str:
     """Describe what a change is."""
     said = []
     if change.average > 1:
-        said.append(f"average over {part_of(group, change.average)}")
+        said.append(f"average over {advised_group(group, change.average)}")
     if change.recalibrate:
         where = {"identity": "at the identity", "pooled": "on the whole orbit"}
         said.append(f"a temperature fitted {where.get(change.recalibrate, 'at each position')}")

@@ -31,7 +31,7 @@ def link_within(points: Array, tolerance: float) -> Array:
     order, start = _equal_rows(np.floor(points * (np.sqrt(dimensions) * (1 + 1e-9) / tolerance)))
     size = np.diff(np.append(start, len(points)))
     first = order[start]
-    tree = cKDTree(projected(points[first]))
+    tree = cKDTree(projected_to_link(points[first]))
     # Any two points of linked cells are within t, and each within t of its cell's first.
     reach = 3 * tolerance * (1 + 1e-9)
     if dimensions > _TREE_DIMENSIONS and (
@@ -43,7 +43,7 @@ def link_within(points: Array, tolerance: float) -> Array:
     near = gap <= tolerance
     few = ~near & (size[pairs].prod(1) <= _RAGGED_LIMIT)
     near[few] = _any_within(points, order, start, size, pairs[few], tolerance)
-    part = connected(pairs[near, 0], pairs[near, 1], len(size))
+    part = linked_parts(pairs[near, 0], pairs[near, 1], len(size))
     rest = np.flatnonzero(~near & ~few)
     # Crowded cells, nearest first: most are joined by then, and need no search.
     for a, b in pairs[rest[np.argsort(gap[rest])]]:
@@ -55,7 +55,7 @@ def link_within(points: Array, tolerance: float) -> Array:
             part[part == part[b]] = part[a]
     found = np.empty(len(points), dtype=np.int64)
     found[order] = np.repeat(part, size)
-    return in_order(found)
+    return link_ids_in_order(found)
 
 
 def _link_all(points: Array, tolerance: float) -> Array:
@@ -69,8 +69,8 @@ def _link_all(points: Array, tolerance: float) -> Array:
         squared = length[rows, None] + length - 2 * centered[rows] @ centered.T
         # The expanded square is exact only to rounding: leave a matching allowance.
         row, column = np.nonzero(squared <= tolerance**2 + 1e-12 * length.max())
-        part = connected(part[start + row], part[column], int(part.max()) + 1)[part]
-    return in_order(part)
+        part = linked_parts(part[start + row], part[column], int(part.max()) + 1)[part]
+    return link_ids_in_order(part)
 
 
 def _any_within(
@@ -108,7 +108,7 @@ def _equal_rows(rows: Array) -> tuple[Array, Array]:
     return order, np.flatnonzero(np.concatenate([[True], differs]))
 
 
-def projected(points: Array) -> Array:
+def projected_to_link(points: Array) -> Array:
     """Project onto three orthonormal directions: distances can only shrink, so no pair is lost."""
     if points.shape[1] <= _TREE_DIMENSIONS:
         return points
@@ -116,13 +116,13 @@ def projected(points: Array) -> Array:
     return np.asarray(points @ np.linalg.qr(random)[0])
 
 
-def connected(left: Array, right: Array, size: int) -> Array:
+def linked_parts(left: Array, right: Array, size: int) -> Array:
     """Return the connected part `[size]` of each node of a graph."""
     links = coo_array((np.ones(len(left), dtype=np.int8), (left, right)), shape=(size, size))
-    return in_order(connected_components(links, directed=False)[1])
+    return link_ids_in_order(connected_components(links, directed=False)[1])
 
 
-def in_order(ids: Array) -> Array:
+def link_ids_in_order(ids: Array) -> Array:
     """Renumber ids from 0, in the order in which they first appear."""
     first, index = np.unique(ids, return_index=True, return_inverse=True)[1:]
     return np.asarray(first.argsort().argsort()[index])
@@ -151,7 +151,7 @@ class Nearest:
         self.radius = radius * (1 + 1e-12)
         self._slack = 1e-9 * float(np.abs(points).max())
         self._direct = points.shape[1] <= _DIRECT_DIMENSIONS
-        self._tree = cKDTree(points if self._direct else projected(points))
+        self._tree = cKDTree(points if self._direct else projected_to_link(points))
 
     def __call__(self, queries: Array) -> tuple[Array, Array, Array]:
         """Return the distance `[M]` (infinite if there is none), and all pairs (query, sample)."""
@@ -177,7 +177,7 @@ class Nearest:
             found = self._tree.query_ball_point(queries[inside], distance[inside] + 2 * self._slack)
             return np.repeat(inside, list(map(len, found))), _joined(found)
         if np.isfinite(self.radius):
-            flat = projected(queries)
+            flat = projected_to_link(queries)
             count = self._tree.query_ball_point(flat, self.radius, return_length=True)
             if count.sum() <= _PAIRS_PER_QUERY * len(queries):
                 found = self._tree.query_ball_point(flat, self.radius)

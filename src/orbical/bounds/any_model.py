@@ -16,7 +16,7 @@ import numpy as np
 from .._arrays import ArrayLike, as_numpy
 from ..errors import InputError
 from . import table_checks as checks
-from .bound import Bound, lower_bound, not_applicable, share_at_most
+from .bound import Bound, inapplicable_bound, lower_bound, share_at_most
 
 if TYPE_CHECKING:
     from .orbit_table import OrbitTable
@@ -117,7 +117,7 @@ def any_model_bounds(table: OrbitTable, accuracy: float | None) -> dict[str, Bou
     outputs = table.outputs
     if accuracy is None:
         reason = "needs the model's predictions and confidences; the table has none"
-        return {name: not_applicable(*of, reason) for name, of in KINDS.items()}
+        return {name: inapplicable_bound(*of, reason) for name, of in KINDS.items()}
     ceiling, broken, sharp, sure = table.accuracy_ceiling, 0.0, accuracy, None
     if outputs is not None:
         broken, sure = outputs.broken, outputs.confidence
@@ -125,7 +125,7 @@ def any_model_bounds(table: OrbitTable, accuracy: float | None) -> dict[str, Bou
     elif table.confidence is not None:
         sure = float(table.orbit_mass @ table.confidence)
     cap = min(1.0, ceiling + broken)
-    ece = not_applicable("ece", "lower", "needs confidences; the table has none")
+    ece = inapplicable_bound("ece", "lower", "needs confidences; the table has none")
     if sure is not None:
         ece = lower_bound(sure - sharp, "ece")
     needed = lower_bound(

@@ -18,8 +18,15 @@ import numpy as np
 from .._arrays import ArrayLike
 from ..errors import InputError
 from . import table_checks as checks
-from .bound import OPEN, Bound, lower_bound, not_applicable
-from .equivariant_fit import Frames, best_fit, covariances_pulled_back, frames, pulled_back, sum_by
+from .bound import OPEN, Bound, inapplicable_bound, lower_bound
+from .equivariant_fit import (
+    Frames,
+    best_fit,
+    covariances_pulled_back,
+    equivariant_frames,
+    pulled_back,
+    sum_by,
+)
 from .value_table import ValueTable
 
 __all__ = ["nll_optimal_bleed", "nll_optimal_variance"]
@@ -48,7 +55,7 @@ def nll_optimal_variance(table: ValueTable, representation: object = "invariant"
         array([[1., 0.],
                [0., 0.]])
     """
-    return _optimal(table, frames(table, representation))[0]
+    return _optimal(table, equivariant_frames(table, representation))[0]
 
 
 def nll_optimal_bleed(table: ValueTable, *, fit: ArrayLike = None) -> Array:
@@ -124,15 +131,15 @@ def _orbit_means(key: Array, weight: Array, values: Array) -> Array:
 def _likelihood(table: ValueTable, frame: Frames, form: str) -> Bound:
     quantity = "bleed_of_likelihood_optimum"
     if not table.closed:
-        return not_applicable(quantity, "exact", OPEN)
+        return inapplicable_bound(quantity, "exact", OPEN)
     if not frame.orthogonal:
-        return not_applicable(quantity, "exact", "needs an orthogonal representation")
+        return inapplicable_bound(quantity, "exact", "needs an orthogonal representation")
     if form == "diagonal" and not frame.monomial:
-        return not_applicable(
+        return inapplicable_bound(
             quantity, "exact", "the representation mixes coordinates: no variance vector can rotate"
         )
     if form != "full" and table.aleatoric is not None and table.aleatoric.ndim == 3:
-        return not_applicable(quantity, "exact", "the true variance is a full covariance")
+        return inapplicable_bound(quantity, "exact", "the true variance is a full covariance")
     optimal, truth = _optimal(table, frame)
     dimension = table.value.shape[1]
     if form == "scalar":
@@ -146,7 +153,7 @@ def _likelihood(table: ValueTable, frame: Frames, form: str) -> Bound:
 
 def _own(table: ValueTable) -> Bound:
     if table.variance is None:
-        return not_applicable("bleed", "exact", "needs predicted variances; the table has none")
+        return inapplicable_bound("bleed", "exact", "needs predicted variances; the table has none")
     off = table.covariances(table.variance) - table.covariances(table.aleatoric)
     return Bound(float(table.mass @ np.square(off).sum((1, 2))), "bleed", "exact")
 

@@ -46,7 +46,7 @@ class Bound:
         return self.value
 
 
-def not_applicable(quantity: str, kind: str, reason: str) -> Bound:
+def inapplicable_bound(quantity: str, kind: str, reason: str) -> Bound:
     """Return the bound of a statement whose hypotheses fail: it has a reason and no value."""
     return Bound(None, quantity, kind, applies=False, reason=reason)
 
@@ -65,7 +65,7 @@ def share_at_most(value: float, quantity: str, reason: str = "") -> Bound:
     return Bound(value, quantity, "upper", reason=reason, vacuous=value >= 1 - ROUNDING)
 
 
-def estimates(bounds: Mapping[str, Bound], tolerance: float) -> dict[str, Bound]:
+def estimated_bounds(bounds: Mapping[str, Bound], tolerance: float) -> dict[str, Bound]:
     """Return statements about samples joined within a tolerance: none of them applies."""
     reason = (
         f"samples up to {tolerance:.3g} apart were joined, directly or through others, which "

@@ -19,9 +19,9 @@ from .bound import (
     ROUNDING,
     Bound,
     Bounds,
-    estimates,
+    estimated_bounds,
+    inapplicable_bound,
     lower_bound,
-    not_applicable,
     share_at_most,
 )
 from .fibers import Fibers, fiber_index
@@ -167,7 +167,7 @@ def classification(
     if orbits is not None and not orbits.closed:
         bounds["least_ece_upper"] = _none("least_ece_upper", OPEN)
     if orbits is not None and orbits.tolerance is not None:
-        bounds = estimates(bounds, orbits.tolerance)
+        bounds = estimated_bounds(bounds, orbits.tolerance)
     return Bounds(bounds, about)
 
 
@@ -280,7 +280,9 @@ def _tried(mass: Array, claimed: Array, chosen: Array) -> float:
 
 
 def _none(name: str, reason: str) -> Bound:
-    return not_applicable("least_ece" if name == "least_ece_upper" else "ece", _ECE[name], reason)
+    return inapplicable_bound(
+        "least_ece" if name == "least_ece_upper" else "ece", _ECE[name], reason
+    )
 
 
 def _corollary2(orbits: OrbitTable, fibers: Fibers) -> Bound:
@@ -315,7 +317,7 @@ def _oracle(orbits: OrbitTable | None, level: float) -> Bound:
 
     quantity = "ece_deviation"
     if orbits is None or orbits.samples is None:
-        return not_applicable(quantity, "upper", "the number of samples is not known")
+        return inapplicable_bound(quantity, "upper", "the number of samples is not known")
     return Bound(
         oracle_bound(orbits.samples, level),
         quantity,

@@ -42,7 +42,7 @@ class Frames:
     monomial: bool
 
 
-def frames(table: ValueTable, representation: object) -> Frames:
+def equivariant_frames(table: ValueTable, representation: object) -> Frames:
     """Bind a representation to a table: one matrix for each pair of point and element.
 
     Args:

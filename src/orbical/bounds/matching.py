@@ -21,15 +21,9 @@ from .._trees import leaves, tree_map
 from ..actions import ActionTree, Points, as_action, check_group
 from ..errors import InputError
 from ..groups import Group, as_group
-from ._linking import connected, in_order, link_within
+from ._linking import link_ids_in_order, link_within, linked_parts
 
-__all__ = [
-    "Orbits",
-    "match_elements",
-    "match_invariants",
-    "match_orbits",
-    "orbits_of_permutations",
-]
+__all__ = ["Orbits", "match_elements", "match_invariants", "match_orbits", "orbits_of_permutations"]
 
 Array = np.ndarray
 _BLOCK_VALUES = 1 << 19
@@ -237,7 +231,7 @@ def orbits_of_permutations(permutations: ArrayLike) -> Array:
     size = moves.shape[1]
     if not (np.sort(moves, axis=1) == np.arange(size)).all():
         raise InputError("permutations", "every point exactly once in each row", "others")
-    return connected(np.tile(np.arange(size), len(moves)), moves.ravel(), size)
+    return linked_parts(np.tile(np.arange(size), len(moves)), moves.ravel(), size)
 
 
 def match_elements(
@@ -422,6 +416,6 @@ def _joined(part: Array, owner: Array, size: int) -> Array:
     ids[owner] = part
     several = ids[owner] != part
     if several.any():  # a point with images in several parts joins them
-        join = connected(ids[owner[several]], part[several], int(part.max()) + 1)
+        join = linked_parts(ids[owner[several]], part[several], int(part.max()) + 1)
         ids = join[ids]
-    return in_order(ids)
+    return link_ids_in_order(ids)

@@ -19,12 +19,12 @@ import numpy as np
 from ..calibration import gence_floor, gence_sq_floor
 from ..errors import InputError
 from .bleed_bounds import bleed_bounds
-from .bound import Bound, Bounds, estimates, lower_bound, not_applicable
+from .bound import Bound, Bounds, estimated_bounds, inapplicable_bound, lower_bound
 from .equivariant_fit import (
     Frames,
     best_fit,
     covariances_pulled_back,
-    frames,
+    equivariant_frames,
     pulled_back,
     spread_along_orbits,
 )
@@ -107,16 +107,16 @@ def regression(table: ValueTable, representation: object = "invariant") -> Bound
         >>> bounds["thm2"].value, bounds["thm8"].value
         (1.0, 9.0)
     """
-    frame = frames(table, representation)
+    frame = equivariant_frames(table, representation)
     _check_forms(table, frame)
     bounds = {**_error(table, frame), **_gence(table, frame), **_mahalanobis(table, frame)}
     bounds.update(bleed_bounds(table, frame))
     spread = _departures(table, frame)
     for name in _OF_EQUIVARIANT if spread else ():
         if bounds[name].applies:
-            bounds[name] = not_applicable(bounds[name].quantity, "lower", spread)
+            bounds[name] = inapplicable_bound(bounds[name].quantity, "lower", spread)
     if table.tolerance is not None:
-        bounds = estimates(bounds, table.tolerance)
+        bounds = estimated_bounds(bounds, table.tolerance)
     about = {
         "points": len(table.value),
         "orbits": int(table.orbit.max()) + 1,
@@ -145,7 +145,7 @@ def best_equivariant(table: ValueTable, representation: object = "invariant") ->
         >>> best_equivariant(ValueTable(orbit=[0, 0, 1], value=[1.0, 3.0, 5.0]))[:, 0]
         array([2., 2., 5.])
     """
-    frame = frames(table, representation)
+    frame = equivariant_frames(table, representation)
     return best_fit(table.value, table.mass, table.orbit, frame).fitted
 
 
@@ -186,10 +186,10 @@ def _error(table: ValueTable, frame: Frames) -> dict[str, Bound]:
     scale = float(table.mass @ np.square(table.value).sum(1))
     found = lower_bound(floor, "error", scale)
     bounds = {
-        "error": not_applicable("error", "exact", _NO_MEAN),
-        "thm2": found if frame.trivial else not_applicable("error", "lower", _NOT_INVARIANT),
+        "error": inapplicable_bound("error", "exact", _NO_MEAN),
+        "thm2": found if frame.trivial else inapplicable_bound("error", "lower", _NOT_INVARIANT),
         "thm3": found,
-        **{name: not_applicable(*of, _NO_MEAN) for name, of in _ANY.items()},
+        **{name: inapplicable_bound(*of, _NO_MEAN) for name, of in _ANY.items()},
     }
     if table.mean is not None:
         error = float(table.mass @ np.square(table.mean - table.value).sum(1))
@@ -205,7 +205,7 @@ def _error(table: ValueTable, frame: Frames) -> dict[str, Bound]:
 
 def _gence(table: ValueTable, frame: Frames) -> dict[str, Bound]:
     reason = _NO_VARIANCE if table.variance is None else _FULL if table.form == "full" else _NO_MEAN
-    bounds = {name: not_applicable(*of, reason) for name, of in _GENCE.items()}
+    bounds = {name: inapplicable_bound(*of, reason) for name, of in _GENCE.items()}
     if table.variance is None or table.form == "full":
         return bounds
     mass = table.mass
@@ -228,7 +228,7 @@ def _gence(table: ValueTable, frame: Frames) -> dict[str, Bound]:
     for invariant, general in (("thm6", "thm7"), ("thm6_minimized", "thm7_minimized")):
         bounds[invariant] = bounds[general]
         if not frame.trivial:
-            bounds[invariant] = not_applicable(*_GENCE[invariant], _NOT_INVARIANT)
+            bounds[invariant] = inapplicable_bound(*_GENCE[invariant], _NOT_INVARIANT)
     return bounds | _gence_lower(table, frame, s, a_squared)
 
 
@@ -254,7 +254,7 @@ def _gence_lower(table: ValueTable, frame: Frames, s: Array, a_squared: Array) -
         theorem8 = lower_bound(float(r @ np.square(np.maximum(0, m - trace) / trace)), "gence_sq")
     else:
         reason = f"needs one coordinate, the table has {dimension}; see thm8_fiberwise"
-        theorem8 = not_applicable("gence_sq", "lower", reason)
+        theorem8 = inapplicable_bound("gence_sq", "lower", reason)
     fiberwise = float(r @ (beyond**2 / (dimension * np.square(s_fiber).sum(1))))
     return {
         "vector_lower": lower_bound(float(r @ excess**2), "gence"),
@@ -267,14 +267,14 @@ def _gence_lower(table: ValueTable, frame: Frames, s: Array, a_squared: Array) -
 def _mahalanobis(table: ValueTable, frame: Frames) -> dict[str, Bound]:
     if table.variance is None:
         return {
-            "mahalanobis": not_applicable("mahalanobis", "exact", _NO_VARIANCE),
-            "mahalanobis_floor": not_applicable("mahalanobis", "lower", _NO_VARIANCE),
+            "mahalanobis": inapplicable_bound("mahalanobis", "exact", _NO_VARIANCE),
+            "mahalanobis_floor": inapplicable_bound("mahalanobis", "lower", _NO_VARIANCE),
         }
     whiten = np.linalg.inv(np.linalg.cholesky(table.covariances(table.variance)))
     white = np.einsum("nij,nj->ni", whiten, table.value)
     turned = replace(frame, matrix=whiten[frame.point] @ frame.matrix)
     floor = float(table.mass @ best_fit(white, table.mass, table.orbit, turned).residual)
-    exact = not_applicable("mahalanobis", "exact", _NO_MEAN)
+    exact = inapplicable_bound("mahalanobis", "exact", _NO_MEAN)
     if table.mean is not None:
         off = np.einsum("nij,nj->ni", whiten, table.mean - table.value)
         exact = Bound(float(table.mass @ np.square(off).sum(1)), "mahalanobis", "exact")

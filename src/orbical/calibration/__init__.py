@@ -7,7 +7,7 @@ them are entries of one registry, `MEASURES`, which tables, commands and the int
 
 | to | use |
 |---|---|
-| see everything at once | `outputs_table`, `scan_table` |
+| see everything at once | `measure_table`, `scan_table` |
 | measure a classifier | `ece`, `smooth_ece`, `ks`, `esd`, `mmce`, `skce`, `sb_ece`, `classwise_*` |
 | score it | `nll`, `brier`, `brier_parts`, `accuracy` |
 | measure a regressor | `ence`, `regression_esd`, `mahalanobis_calibration`, `gaussian_nll`, ... |
@@ -38,7 +38,7 @@ from .intervals.levels import *
 from .intervals.levels import RESAMPLES
 from .intervals.limits import MeanEnds, caution, one_caution
 from .judging import *
-from .judging import checked_limit
+from .judging import measure_limit
 
 if TYPE_CHECKING:
     from . import metrics

@@ -13,8 +13,8 @@ from torch import Tensor
 from ..errors import number_of_bins
 from .intervals import cells
 from .intervals.brier_intervals import brier_part_intervals
-from .intervals.interval_ends import Interval, mapped
-from .intervals.limits import Evidence, caution, of_pairs, of_predictions
+from .intervals.interval_ends import Interval, mapped_intervals
+from .intervals.limits import Evidence, caution, evidence_of_pairs, evidence_of_predictions
 from .intervals.means import mean_interval, share_interval
 from .intervals.resampled import cell_intervals, interval
 from .measure_tables import Outputs, Predictions, Settings
@@ -242,10 +242,12 @@ def _mean_of_classes(name: str) -> Callable[[Outputs, Settings], Interval]:
         else:
             options = {"bins": settings.bins} if name == "ece" else {}
             found = interval(name, of_class, is_class, weights=outputs.weights, **drawn, **options)
-        mean = mapped(lambda part: part.mean(-1), found)
+        mean = mapped_intervals(lambda part: part.mean(-1), found)
         beyond = (found.calibrated_high - found.calibrated).square().sum(-1).sqrt() / len(of_class)
         above = (mean.value - mean.calibrated - beyond).clamp(min=0)
-        limit = caution(name, of_pairs(outputs.pair[1]))  # of all classes, not of a single one
+        limit = caution(
+            name, evidence_of_pairs(outputs.pair[1])
+        )  # of all classes, not of a single one
         method = "mean of the classes' intervals"
         return replace(mean, low=torch.minimum(mean.low, above), method=method, caution=limit)
 
@@ -280,7 +282,7 @@ def _squared_error_interval(given: Predictions, settings: Settings) -> Interval:
     variance, third = variance * larger.square(), third * larger.pow(3)
     rest: dict[str, object] = {"calibrated_third": third, "weights": given.weights}
     found = mean_interval(terms, mean, variance, settings.level, **rest)
-    seen = of_predictions(given.mean, given.variance, given.target)
+    seen = evidence_of_predictions(given.mean, given.variance, given.target)
     return replace(found, caution=caution("squared_error", seen))
 
 

@@ -21,12 +21,12 @@ from .intervals.comparisons import *
 from .intervals.curves import *
 from .intervals.interval_ends import *
 from .intervals.levels import *
-from .intervals.limits import MeanEnds, caution, of_pairs, one_caution
+from .intervals.limits import MeanEnds, caution, evidence_of_pairs, one_caution
 from .intervals.means import *
 from .intervals.means import paired_interval_of_sums
 from .intervals.resampled import *
 from .judging import *
-from .judging import checked_limit
+from .judging import measure_limit
 from .measure_tables import *
 from .measures import (
     binned,
@@ -64,7 +64,7 @@ from .orbit.positions import *
 from .orbit.positions import model_index, pair_blocks, pairs_at_element, pairs_of
 from .orbit.verdicts import *
 from .orbit.whole_orbit import *
-from .orbit.whole_orbit import kinds_of
+from .orbit.whole_orbit import measure_kinds
 from .overview import *
 from .pairs import from_outputs, from_scans
 from .pairs.from_outputs import *
@@ -73,7 +73,7 @@ from .pairs.from_scans import *
 from .pairs.validation import (
     check_weights,
     positive,
-    tolerance,
+    probability_tolerance,
     weighted_mean,
     weights_of,
     without_ignored,

@@ -106,10 +106,10 @@ def judge(
     return Verdict(outcome, *ends, caution=caution)
 
 
-def checked_limit(argument: str, limit: Any, bounds: tuple[float, float] | None) -> float:
+def measure_limit(argument: str, limit: Any, bounds: tuple[float, float] | None) -> float:
     """Return a limit, which must be a value that what it limits can have.
 
-    >>> checked_limit("max_ece", 5, (0.0, 1.0))
+    >>> measure_limit("max_ece", 5, (0.0, 1.0))
     Traceback (most recent call last):
     orbical.errors.InputError: max_ece: expected a number in [0, 1], got 5; did you mean 0.05?
     """

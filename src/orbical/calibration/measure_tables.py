@@ -15,10 +15,10 @@ from .._arrays import ArrayLike, as_floating
 from .intervals.interval_ends import Interval, binary_pair
 from .intervals.resampled import cell_intervals, interval, regression_interval
 from .measures.gaussian import vector_target
-from .numerics.sorting import ascending, take
+from .numerics.sorting import ascending, take_by_row
 from .pairs.from_outputs import (
+    classifier_outputs,
     classwise,
-    given_outputs,
     log_probabilities,
     named_outputs,
     probabilities,
@@ -28,12 +28,9 @@ from .pairs.validation import kept_samples, sample_weights
 from .registry import RESAMPLES, BoundMeasure, Draws, Measure, list_measures, takes_weights
 
 __all__ = [
-    "classification_table",
-    "pair_table",
-    "regression_score_terms",
-    "regression_table",
+    "classification_table", "pair_table", "regression_score_terms", "regression_table",
     "score_terms",
-]
+]  # fmt: skip
 
 
 def pair_table(
@@ -344,7 +341,7 @@ class Outputs:
         weights: ArrayLike | None = None,
         ignore_index: int | None = None,
     ) -> None:
-        name, outputs = given_outputs(probs, logits)
+        name, outputs = classifier_outputs(probs, logits)
         mass = sample_weights(weights, outputs[..., 0])
         outputs, truth, kept = kept_samples(labels, outputs, ignore_index)
         self.outputs: dict[str, Any] = {name: outputs}
@@ -367,7 +364,7 @@ class Outputs:
         """Return `classwise`, each class in ascending order: sorted once for all measures."""
         of_class, is_class = self.classwise
         _, order = ascending(of_class)
-        return take(of_class.detach(), order), take(is_class, order)
+        return take_by_row(of_class.detach(), order), take_by_row(is_class, order)
 
     @cached_property
     def probabilities(self) -> Tensor:

@@ -14,7 +14,7 @@ import numpy as np
 from .._arrays import ArrayLike
 from ..errors import InputError, with_usage
 from ..groups import PLACES, Group
-from ..store import opened
+from ..store import opened_scan
 from .intervals.bounded_means import samples_to_decide_by_width
 from .intervals.comparisons import Comparison, compare, regression_compare
 from .intervals.interval_ends import NUMBERS, Interval
@@ -30,7 +30,7 @@ from .orbit.orbit_arrays import ENDS, SAID
 from .orbit.pixel_bins import by_point, holds_pixels, pixels_at
 from .orbit.positions import along_orbit, pair_at
 from .orbit.regression_orbit import holds_regression, predictions_along, predictions_at
-from .orbit.whole_orbit import pooled_over_orbit, said_anywhere, scan_measures
+from .orbit.whole_orbit import orbit_caution, pooled_over_orbit, scan_measures
 from .pairs.from_outputs import top_label
 from .pairs.from_scans import pairs_within
 from .registry import MEASURES, RESAMPLES, Draws, Measure, MeasureLike, list_measures
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from ..store import Scan
 
-__all__ = ["at_places", "compare_outputs", "error_curve", "outputs_table", "scan_table"]
+__all__ = ["at_places", "compare_outputs", "error_curve", "measure_table", "scan_table"]
 
 _MOST_POINTS = 2048
 _COMPARED = '({"a": {"probs": a, "labels": labels}, "b": {"probs": b, "labels": labels}})'
@@ -49,7 +49,7 @@ _GAUSSIAN = ("mean", "variance", "target")
 _DIFFERENCE = ("difference", "low", "high", "p_value")
 
 
-def outputs_table(
+def measure_table(
     outputs: Mapping[str, ArrayLike],
     *,
     bins: int = 15,
@@ -74,7 +74,7 @@ def outputs_table(
 
     Example:
         >>> outputs = {"probs": [[0.7, 0.3], [0.4, 0.6], [0.2, 0.8]], "labels": [0, 0, 1]}
-        >>> list(outputs_table(outputs, resamples=50, only=["nll", "ece"]))
+        >>> list(measure_table(outputs, resamples=50, only=["nll", "ece"]))
         ['nll', 'ece']
     """
     _check_outputs(outputs)
@@ -97,7 +97,7 @@ def compare_outputs(
     """Compare the outputs of every two models on the same samples.
 
     Args:
-        outputs: the outputs of each model, as `outputs_table` takes them. Two models whose labels
+        outputs: the outputs of each model, as `measure_table` takes them. Two models whose labels
             or targets differ are not compared, with a warning.
         bins: Number of bins of the binned measures.
         level: Nominal coverage.
@@ -262,8 +262,8 @@ def at_places(
         cautions = curve[SAID].drop_vars(ENDS)
         said = {
             "identity": cautions.isel(element=curve.attrs["identity"]),
-            "mean": said_anywhere(cautions),
-            "pooled": xr.full_like(said_anywhere(cautions), ""),
+            "mean": orbit_caution(cautions),
+            "pooled": xr.full_like(orbit_caution(cautions), ""),
             "worst": cautions.isel(element=worst),
         }
     if by is None:
@@ -333,7 +333,7 @@ def scan_table(
     import pandas as pd
 
     settings = {"bins": bins, "level": level, "resamples": resamples, "seed": seed}
-    data, group = opened(scan)
+    data, group = opened_scan(scan)
     models = [str(name) for name in data["model"].values]
     regression = holds_regression(scan)
     at_identity: list[dict[str, Any]] = []
@@ -397,7 +397,7 @@ def _kinds(scan: Scan | xr.Dataset) -> list[tuple[str, Any]]:
         if by_point(scan):
             return [(", points", scan)]
         return [(", pixels", scan), (", regions", pairs_within(scan))]
-    data, _ = opened(scan)
+    data, _ = opened_scan(scan)
     points = data.sizes.get("point", 1)
     every = -(-data.sizes["sample"] * points // _MOST_POINTS) | 1  # odd: rows have even sides
     if data is scan or scan.record.views.detail != "maps" or every == 1:
@@ -435,7 +435,7 @@ def _along(outputs: Any, group: Group, settings: dict[str, Any]) -> Iterator[dic
     pixels = holds_pixels(outputs)
     for measure in [MEASURES["ece"]] if pixels else scan_measures(outputs, listed="orbit"):
         yield from _rows(outputs, group, measure, settings)
-    data, _ = opened(outputs)
+    data, _ = opened_scan(outputs)
     if "variance" in data and data["variance"].shape[-1] > 1:
         yield from _rows(outputs, group, MEASURES["aleatoric_bleed"], settings, by="component")
 

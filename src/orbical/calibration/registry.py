@@ -20,14 +20,9 @@ from ..errors import InputError, check_name, check_type, unknown_name
 from .intervals.levels import RESAMPLES as RESAMPLES
 
 __all__ = [
-    "MEASURES",
-    "Measure",
-    "entry_of",
-    "list_measures",
-    "quantity_title",
+    "MEASURES", "Measure", "list_measures", "measure_entry", "measure_title", "quantity_title",
     "register",
-    "titled",
-]
+]  # fmt: skip
 
 
 KINDS = {
@@ -268,7 +263,7 @@ class Measure:
         """
         metrics = importlib.import_module(".metrics", __package__)  # torchmetrics takes long
         if self.metric_class is None:
-            return metrics.of_measure(self, **options)
+            return metrics.metric_of_measure(self, **options)
         made = getattr(metrics, self.metric_class)
         fixed = {} if made.entry.options else self.options
         return made(**{**fixed, **options})
@@ -381,11 +376,11 @@ def quantity_title(name: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def titled(name: str) -> str:
+def measure_title(name: str) -> str:
     """Return a measure's title, or of an unknown name what stands before a comma titled.
 
     >>> from orbical import calibration
-    >>> titled("aleatoric_bleed, component 2")
+    >>> measure_title("aleatoric_bleed, component 2")
     'aleatoric bleed, component 2'
     """
     check_type("name", name, str, "the name of a measure")
@@ -393,7 +388,7 @@ def titled(name: str) -> str:
     return (MEASURES[first].title if first in MEASURES else first) + comma + rest
 
 
-def bound(measure: MeasureLike, kind: str, options: Mapping[str, object]) -> BoundMeasure:
+def bound_measure(measure: MeasureLike, kind: str, options: Mapping[str, object]) -> BoundMeasure:
     """Find a measure of a kind by name, or take a function as a distance, and set its options."""
     if isinstance(measure, BoundMeasure):
         if options:
@@ -404,14 +399,14 @@ def bound(measure: MeasureLike, kind: str, options: Mapping[str, object]) -> Bou
         return BoundMeasure(
             getattr(measure, "__name__", type(measure).__name__), function, function
         )
-    return entry_of(measure, kind).bind(**options)
+    return measure_entry(measure, kind).bind(**options)
 
 
-def entry_of(measure: str | Measure, *kinds: str) -> Measure:
+def measure_entry(measure: str | Measure, *kinds: str) -> Measure:
     """Return a measure, given by its name or as it is, that must be of one of some kinds.
 
     >>> from orbical import calibration
-    >>> entry_of("nll", "pair")
+    >>> measure_entry("nll", "pair")
     Traceback (most recent call last):
     orbical.errors.InputError: measure: expected a measure of confidence and correctness such as ...
     """

@@ -132,14 +132,14 @@ def main() -> None:
         _leave(end.code)
         raise
     except (OrbicalError, OSError, MemoryError, RuntimeError) as error:
-        words = explanation(error)
+        words = printed_error(error)
         if words is None:
             raise
         _print_error("[bold red]error:[/]", words)
         sys.exit(2)
 
 
-def explanation(error: BaseException) -> str | None:
+def printed_error(error: BaseException) -> str | None:
     """Return what to print of an error that its user can mend; None for a mistake of orbical."""
     if isinstance(error, OrbicalError):
         return _in_shell(error)

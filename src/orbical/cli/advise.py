@@ -8,10 +8,10 @@ import typer
 
 from .._text import number, percent
 from .arguments import Import, Store, open_scan
-from .formats import Cell, Number, Sheet, formatted, show
+from .formats import Cell, Number, Sheet, format_flags, print_results
 
 
-@formatted("json", "csv", "markdown")
+@format_flags("json", "csv", "markdown")
 def advise(
     store: Store,
     passing: float = 0.5,
@@ -71,7 +71,7 @@ def advise(
             sheets.append(Sheet(one.model, headings, rows, corner="model"))
         if format_ == "text":
             typer.echo(f"{one.model}: {one.sentence}\n")
-            show("text", None, sheets[-1:] if rows else [])
+            print_results("text", None, sheets[-1:] if rows else [])
             for expected in one.expectations:
                 typer.echo(f"Expected of training: {expected.name}: {expected.expect}.")
                 typer.echo(f"  {expected.link}")
@@ -82,7 +82,7 @@ def advise(
                 typer.echo(f"\n{first.code if first else 'No code: no remedy is shown to help.'}")
             typer.echo("")
     if format_ != "text":
-        show(format_, [one.to_dict() for one in found], sheets, records=records)
+        print_results(format_, [one.to_dict() for one in found], sheets, records=records)
 
 
 def _change(before: dict[str, float], after: dict[str, float], name: str) -> str:

@@ -48,10 +48,10 @@ def open_scan(path: Path) -> Scan:
 
 
 @contextmanager
-def naming(**options: str) -> Iterator[None]:
+def naming_options(**options: str) -> Iterator[None]:
     """Let errors about an argument of Python name the option that sets it.
 
-    >>> with naming(path="--figure"):
+    >>> with naming_options(path="--figure"):
     ...     raise InputError("path", "a name", "none")
     Traceback (most recent call last):
     orbical.errors.InputError: --figure: expected a name, got none
@@ -67,7 +67,7 @@ def save_figure(fig: Figure, path: Path, option: str) -> None:
     from ..figures import save
 
     announce_folder(path)
-    with naming(path=option):
+    with naming_options(path=option):
         save(fig, path)
 
 
@@ -111,9 +111,7 @@ Import = Annotated[
 OwnTask = Annotated[
     str | None,
     typer.Option(
-        "--task",
-        metavar="SOURCE",
-        help="package.module:attribute of the task, if it is your own.",
+        "--task", metavar="SOURCE", help="package.module:attribute of the task, if it is your own."
     ),
 ]
 
@@ -268,7 +266,7 @@ _OPTIONS |= {"path": "--path-column", "label": "--label-column", "labeled": "--u
 def _open_path(text: str, images: Options) -> object:
     from ..data import open_path
 
-    with naming(**_OPTIONS):
+    with naming_options(**_OPTIONS):
         return open_path(text, **images)
 
 

@@ -13,7 +13,7 @@ from .._text import counted, in_column, number, percent, printable
 from ..data import read_npy, read_npz
 from ..errors import InputError
 from .arguments import Options
-from .formats import Cell, Number, Sheet, Span, formatted, print_json, show
+from .formats import Cell, Number, Sheet, Span, format_flags, print_json, print_results
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +36,7 @@ _MORE = {
 }
 
 
-@formatted("json", "csv", "markdown", "latex")
+@format_flags("json", "csv", "markdown", "latex")
 def bounds(
     store: Annotated[Path | None, typer.Argument(metavar="STORE")] = None,
     data: Path | None = None,
@@ -103,7 +103,7 @@ def bounds(
         bounded = {"bounds": _as_json(found)} if found else {}
         print_json(comparison.to_dict() | bounded)
     elif format_ != "text":
-        show(format_, comparison.rows(), _comparison_sheets(comparison))
+        print_results(format_, comparison.rows(), _comparison_sheets(comparison))
     else:
         _print_comparison(comparison)
         _show(found, format_)
@@ -178,7 +178,7 @@ def _show(found: dict[str, Bounds], format_: str) -> None:
             for key, bound in each.items()
         ]
         sheets = [_sheet(name, each)[0] for name, each in found.items()]
-        show(format_, _as_json(found), sheets, records=rows)
+        print_results(format_, _as_json(found), sheets, records=rows)
 
 
 def _print_bounds(name: str, found: Bounds) -> None:
@@ -208,7 +208,7 @@ def _print_bounds(name: str, found: Bounds) -> None:
         typer.echo(f"\n{_interval(found)}")
     typer.echo()
     sheet, missing = _sheet("", found)
-    show("text", None, [sheet])
+    print_results("text", None, [sheet])
     for reason, titles in missing.items():
         typer.secho(f"does not apply: {reason} ({'; '.join(titles)})", dim=True)
 
@@ -306,7 +306,7 @@ def _print_comparison(comparison: Comparison) -> None:
     }
     footer = [f"{name}: {text}" for name, text in notes.items()]
     footer.append(f"points match within {number(comparison.tolerance)}")
-    show("text", None, _comparison_sheets(comparison), "\n".join(footer))
+    print_results("text", None, _comparison_sheets(comparison), "\n".join(footer))
 
 
 def _comparison_sheets(comparison: Comparison) -> list[Sheet]:

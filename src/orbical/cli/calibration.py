@@ -15,7 +15,7 @@ import typer
 from .._text import p_value, percent
 from ..errors import InputError
 from .arguments import Import, open_scan, path_or_url, save_figure
-from .formats import Cell, Number, Sheet, Span, formatted, show
+from .formats import Cell, Number, Sheet, Span, format_flags, print_results
 
 if TYPE_CHECKING:
     from ..calibration import Interval
@@ -37,7 +37,7 @@ _ERRORS = ("ece", "mahalanobis_calibration")
 """Measures whose finding is said, the first that a table has."""
 
 
-@formatted("json", "csv", "markdown", "latex")
+@format_flags("json", "csv", "markdown", "latex")
 def calibration(
     files: Annotated[list[Any] | None, typer.Argument(parser=path_or_url, metavar="FILES")] = None,
     runs: Annotated[list[str] | None, typer.Option("--runs", metavar="NAME=PATTERN")] = None,
@@ -132,7 +132,7 @@ def _show_outputs(paths: list[Path], settings: _Draws, figure: Path | None, form
         "needed: about how many samples would show a difference of this size\n"
         "Differences on the same samples are bold if 0 is outside the interval."
     )
-    show(format_, content, sheets + compared, footer if compared else "", records)
+    print_results(format_, content, sheets + compared, footer if compared else "", records)
 
 
 def _matching(text: str) -> tuple[str, list[Path]]:
@@ -158,10 +158,10 @@ def _read(path: Path) -> Row:
 
 
 def _table(name: str, outputs: Row, settings: _Draws) -> dict[str, Interval]:
-    from ..calibration import outputs_table
+    from ..calibration import measure_table
 
     try:
-        return outputs_table(outputs, **settings)
+        return measure_table(outputs, **settings)
     except InputError as error:
         raise InputError("FILES", problem=f"{name}: {error}") from error
 
@@ -190,9 +190,9 @@ def _draw(outputs: dict[str, Row], path: Path, settings: _Draws) -> None:
 
 
 def _titled(measure: str) -> str:
-    from ..calibration import titled
+    from ..calibration import measure_title
 
-    return titled(measure)
+    return measure_title(measure)
 
 
 def _measure_sheet(name: str, table: Mapping[str, Row], settings: _Draws, about: str = "") -> Sheet:
@@ -285,7 +285,7 @@ def _show_runs(methods: dict[str, list[Path]], settings: _Draws, format_: str) -
         rows = [[_titled(key), *(row.get(key, "-") for row in cells.values())] for key in measured]
         headings = ["measure", *(f"{name} ({len(methods[name])})" for name in cells)]
         sheet = Sheet("Mean and standard deviation over runs", headings, rows)
-    show(format_, records, [sheet])
+    print_results(format_, records, [sheet])
 
 
 def _show_scan(path: Path, settings: _Draws, figure: Path | None, format_: str) -> None:
@@ -320,7 +320,7 @@ def _show_scan(path: Path, settings: _Draws, figure: Path | None, format_: str) 
         "corrected for picking the worst."
     )
     content = {"level": settings["level"], "rows": rows}
-    show(format_, content, [*at_identity, *along], footer, records=rows)
+    print_results(format_, content, [*at_identity, *along], footer, records=rows)
 
 
 def _orbit_sheet(model: str, table: Mapping[str, Mapping[str, Row]]) -> Sheet:

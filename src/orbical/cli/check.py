@@ -14,7 +14,7 @@ from .._imports import existing_file
 from .._text import printable
 from ..errors import InputError
 from .arguments import Import, Options, Store, announce_folder
-from .formats import Cell, Number, Sheet, Span, formatted, show
+from .formats import Cell, Number, Sheet, Span, format_flags, print_results
 
 if TYPE_CHECKING:
     from ..checks import Check
@@ -60,7 +60,7 @@ def _with_shortcuts(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-@formatted("json", "csv", "markdown")
+@format_flags("json", "csv", "markdown")
 @_with_shortcuts
 def check(
     store: Store,
@@ -107,7 +107,7 @@ def check(
         config: A TOML file with tool.orbical.check; ./pyproject.toml by default.
     """
     from ..checks import check as checked
-    from ..checks import configured
+    from ..checks import configured_check
     from ..data import OUTPUT_SUFFIXES
     from ..store import load
 
@@ -116,7 +116,7 @@ def check(
     given |= {"bins": bins, "level": level, "resamples": resamples, "strict": strict}
     given["models"] = model
     table = existing_file("--config", config) if config else Path("pyproject.toml")
-    settings = configured(table, given)
+    settings = configured_check(table, given)
     counted_as_failures = settings.pop("strict", False)
     rows = checked(subject, **settings)
     if junit is not None:
@@ -127,7 +127,7 @@ def check(
     if format_ == "text":
         _print(rows, failed, unsure, counted_as_failures)
     else:
-        show(format_, [asdict(row) for row in rows], [_sheet(rows)])
+        print_results(format_, [asdict(row) for row in rows], [_sheet(rows)])
     if failed or unsure:
         raise typer.Exit(1 if failed or counted_as_failures else INCONCLUSIVE)
 

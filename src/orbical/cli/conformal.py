@@ -11,7 +11,7 @@ import typer
 from .._text import number, percent
 from ..errors import InputError, check_name
 from .arguments import Options, Store, open_scan, save_figure
-from .formats import Cell, Sheet, formatted, show, with_interval
+from .formats import Cell, Sheet, format_flags, print_results, with_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..conformal import ConformalIntervals, ConformalSets
 
 
-@formatted("json", "csv", "markdown", "latex")
+@format_flags("json", "csv", "markdown", "latex")
 def conformal(
     store: Store,
     coverage: float = 0.9,
@@ -87,7 +87,7 @@ def conformal(
         f"In brackets: {percent(level)} intervals. {of_orbits}The coverage is guaranteed {where}, "
         "on average over calibration sets."
     )
-    show(format_, table.to_dict("records"), sheets, textwrap.fill(footer, 80))
+    print_results(format_, table.to_dict("records"), sheets, textwrap.fill(footer, 80))
 
 
 _OF_ORBITS = (

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .demos import DEMOS, Request, find
+from .demos import DEMOS, Request, find_demo
 
 
 def demo(
@@ -38,7 +38,7 @@ def demo(
     from .scan_tables import print_summary
 
     console = Console()
-    made = find(name).run(Request(name, out, samples, overwrite, weights))
+    made = find_demo(name).run(Request(name, out, samples, overwrite, weights))
     print_summary(made.scan)
     for title, figure in made.figures.items():
         console.print(f"figure  {figures.save(figure, out / name / f'{title}.png')}")
@@ -52,6 +52,6 @@ def demo(
 
 
 demo.__doc__ = f"{demo.__doc__}".format(
-    demos="\n\n    ".join(f"{name}: {find(name).PURPOSE}." for name in DEMOS),
+    demos="\n\n    ".join(f"{name}: {find_demo(name).PURPOSE}." for name in DEMOS),
     names=", ".join(DEMOS),
 )

@@ -8,10 +8,10 @@ import typer
 
 from .._text import counted, percent
 from .arguments import Import, Store, open_scan
-from .formats import Cell, Number, Sheet, formatted, show
+from .formats import Cell, Number, Sheet, format_flags, print_results
 
 
-@formatted("json", "csv", "markdown")
+@format_flags("json", "csv", "markdown")
 def failures(
     store: Store,
     by: Annotated[list[str] | None, typer.Option("--by", metavar="COLUMN")] = None,
@@ -63,4 +63,6 @@ def failures(
             )
     else:
         records = [one.to_dict() for one in (*found.found, *found.open)]
-        show(format_, found.to_dict(), [Sheet("failures", headings, rows)], records=records)
+        print_results(
+            format_, found.to_dict(), [Sheet("failures", headings, rows)], records=records
+        )

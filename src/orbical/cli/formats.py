@@ -75,7 +75,7 @@ class Sheet:
     corner: str = ""
 
 
-def formatted(*formats: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def format_flags(*formats: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add a flag for each format to a command, which takes the one chosen as `format_`."""
     flags = [
         inspect.Parameter(
@@ -105,7 +105,7 @@ def formatted(*formats: str) -> Callable[[Callable[..., None]], Callable[..., No
     return decorate
 
 
-def show(
+def print_results(
     format_: str,
     content: object,
     sheets: Sequence[Sheet] = (),

@@ -9,7 +9,7 @@ import typer
 
 from .._text import counted, number, printable
 from .arguments import Import, save_figure
-from .formats import Sheet, formatted, print_facts, print_json, show
+from .formats import Sheet, format_flags, print_facts, print_json, print_results
 
 if TYPE_CHECKING:
     from ..groups import Group
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MOST_LISTED = 60
 
 
-@formatted("json", "markdown")
+@format_flags("json", "markdown")
 def groups(
     name: Annotated[str | None, typer.Argument(metavar="[GROUP]")] = None,
     draw: Annotated[Path | None, typer.Option("--draw", metavar="FILE")] = None,
@@ -58,7 +58,7 @@ def groups(
                 for group in chosen
             ],
         )
-        show(format_, facts, [sheet])
+        print_results(format_, facts, [sheet])
     elif format_ == "json":
         elements = [
             {"name": group.name(one), "weight": float(group.weights[one])}

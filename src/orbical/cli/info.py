@@ -9,7 +9,7 @@ import typer
 
 from .._text import counted, percent, printable
 from .arguments import Store
-from .formats import formatted, print_facts, print_json
+from .formats import format_flags, print_facts, print_json
 
 if TYPE_CHECKING:
     from ..store import Scan
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MOST_NAMES = 20
 
 
-@formatted("json")
+@format_flags("json")
 def info(
     store: Store,
     verify: Annotated[bool, typer.Option("--verify")] = False,

@@ -8,14 +8,14 @@ import typer
 
 from .._text import percent
 from .arguments import Store
-from .formats import Cell, Number, Sheet, formatted, show, with_interval
+from .formats import Cell, Number, Sheet, format_flags, print_results, with_interval
 from .scan_tables import position_sheets
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
-@formatted("json", "csv", "markdown", "latex")
+@format_flags("json", "csv", "markdown", "latex")
 def orders(
     store: Store,
     random: str = "2,4,8",
@@ -72,7 +72,7 @@ def orders(
             ]
             heads = ["orders", "passes", "accuracy", "ECE", "depends on the orders"]
             sheets.append(Sheet(f"{model}: averaged over orders", heads, lines))
-    show(format_, records, sheets)
+    print_results(format_, records, sheets)
 
 
 def _records(table: str, values: xr.Dataset) -> list[dict[str, object]]:

@@ -18,7 +18,7 @@ from .arguments import (
     image_options,
     listed_names,
     load_data,
-    naming,
+    naming_options,
     own_task,
 )
 
@@ -74,7 +74,7 @@ def report(
         check_free(page, overwrite)
     announce_folder(out)
     console = Console(soft_wrap=True)
-    with console.status("opening") as status, naming(path="--out"):
+    with console.status("opening") as status, naming_options(path="--out"):
         page = write(
             store,
             out,

@@ -261,7 +261,7 @@ def scan(
                 workers=readers,
                 fingerprint=fingerprint,
                 preprocess=preprocess,
-                threads=threads_of(threads, workers),
+                threads=_threads_of(threads, workers),
                 executor=executor,
                 part=part,
                 progress=not quiet,
@@ -348,7 +348,7 @@ def _start_worker() -> None:
     end_with_parent()
 
 
-def threads_of(threads: str, workers: int) -> int | str:
+def _threads_of(threads: str, workers: int) -> int | str:
     """Return the threads of each process: those that were asked for, or an equal share."""
     if threads == "auto" and workers > 1:
         import torch

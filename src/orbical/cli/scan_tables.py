@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from .._text import counted, number, percent
-from .formats import Cell, Number, Sheet, show
+from .formats import Cell, Number, Sheet, print_results
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -54,7 +54,7 @@ def print_summary(scan: Scan) -> None:
     if table.attrs["headline"]:
         Console(soft_wrap=True, markup=False, highlight=False).print(table.attrs["headline"])
     title = f"{counted(scan.record.data.samples, 'sample')}, {scan.group.spec}"
-    show("text", None, [Sheet(title, ["", *map(str, table["model"].values)], rows)])
+    print_results("text", None, [Sheet(title, ["", *map(str, table["model"].values)], rows)])
 
 
 def _enough(scan: Scan) -> list[Cell] | None:
@@ -80,7 +80,7 @@ def print_positions(scan: Scan) -> None:
     from ..nero import position_bias
 
     for sheet in position_sheets(position_bias(scan)):
-        show("text", None, [sheet])
+        print_results("text", None, [sheet])
 
 
 def position_sheets(table: xr.Dataset) -> list[Sheet]:
@@ -134,7 +134,7 @@ def print_audit(scan: Scan) -> None:
     if not any(columns["mean absolute error"]):
         del columns["mean absolute error"]
     title = f"Largest violations of equivariance under {scan.group.spec}"
-    show("text", None, [Sheet(title, [*columns], [*zip(*columns.values(), strict=True)])])
+    print_results("text", None, [Sheet(title, [*columns], [*zip(*columns.values(), strict=True)])])
     console = Console(soft_wrap=True, markup=False, highlight=False)
     for row in rows:
         console.print(str(row))
@@ -155,4 +155,4 @@ def print_audit(scan: Scan) -> None:
             if len(failed) > _MOST_FAILURES:
                 lines.append([f"and {len(failed) - _MOST_FAILURES} more", "", ""])
             title = f"{model} failed on {len(failed)} molecules"
-            show("text", None, [Sheet(title, ["molecule", "rotations", "error"], lines)])
+            print_results("text", None, [Sheet(title, ["molecule", "rotations", "error"], lines)])

@@ -190,7 +190,7 @@ def first_look(
     if not Path(data).expanduser().exists():
         raise InputError("DATA", "a folder or a file", f"{data!r}, which does not exist")
     from ..groups import as_group
-    from ..interface import PREVIEW_GROUPS, PREVIEW_SAMPLES, Preview, proposed
+    from ..interface import PREVIEW_GROUPS, PREVIEW_SAMPLES, Preview, proposed_preview
     from ..predictors import as_predictor
 
     # The page's own libraries load while the models are tried, which mostly runs C code.
@@ -202,7 +202,7 @@ def first_look(
         module = getattr(predictor, "module", None)
         if module is not None:
             module.eval()  # the scan and the page use it at the same time
-    proposal = proposed(predictors, data, given, **images)
+    proposal = proposed_preview(predictors, data, given, **images)
     preview = Preview(
         sources, predictors, data, proposal, samples or PREVIEW_SAMPLES, out, given.get("classes")
     )

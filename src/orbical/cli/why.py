@@ -23,14 +23,14 @@ from .arguments import (
     own_task,
     save_figure,
 )
-from .formats import Cell, Number, Sheet, formatted, show
-from .worst_case import data_of
+from .formats import Cell, Number, Sheet, format_flags, print_results
+from .worst_case import command_data
 
 if TYPE_CHECKING:
     from ..tasks import Task
 
 
-@formatted("json", "csv", "markdown")
+@format_flags("json", "csv", "markdown")
 def why(
     store: Store,
     model: Annotated[str, typer.Option("--model", "-m", metavar="NAME=SOURCE")],
@@ -72,7 +72,7 @@ def why(
         size: For images in files, as for the scan: PIXELS or HEIGHTxWIDTH.
         figure: Write the bars to this file: .png, .pdf or .svg.
     """
-    from ..adversarial import of_scan
+    from ..adversarial import searched_scan
     from ..advice import cause
     from ..data import Samples, preprocessing_of_scan, read_rows
     from ..store import load
@@ -84,9 +84,9 @@ def why(
     reader = import_optional(read, "--read")
     chosen = own_task(task) or Task.from_record(asdict(scan.record.task), reader)
     if data is None:
-        _, content, _, _ = of_scan(scan, {scan.models[0]: source}, None, chosen)
+        _, content, _, _ = searched_scan(scan, {scan.models[0]: source}, None, chosen)
     else:
-        content = data_of(scan, data, chosen, size)
+        content = command_data(scan, data, chosen, size)
     rows = Samples(chosen.take(content))
     inputs = read_rows(rows, slice(0, min(samples, len(rows)))).inputs
     settings: dict[str, Any] = {
@@ -120,7 +120,7 @@ def why(
     told = {} if origin is None else {"cause": origin.to_dict()}
     said = [f"Cause: {origin.sentence}."] if origin else []
     footer = "\n".join([*said, *([f"Caution: {found.caution}."] if found.caution else [])])
-    show(
+    print_results(
         format_,
         {"model": name, **plain, **told},
         [Sheet(name, headings, table, about)],

@@ -24,7 +24,7 @@ from .arguments import (
     named_models,
     own_task,
 )
-from .formats import Cell, Sheet, show, with_interval
+from .formats import Cell, Sheet, print_results, with_interval
 from .scan import message_when_stopped
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def worst_case(
         chosen = own_task(task) or Task.from_record(asdict(scan.record.task), reader)
         found = search(
             named_models(model),
-            scan if data is None else data_of(scan, data, chosen, size),
+            scan if data is None else command_data(scan, data, chosen, size),
             group=scan.group,
             task=chosen,
             starts=starts,
@@ -112,7 +112,7 @@ def worst_case(
             typer.echo(f"worst   {out}   (orbical view {store} --worst {out})")
 
 
-def data_of(scan: Scan, source: str, task: Task, size: str | None) -> object:
+def command_data(scan: Scan, source: str, task: Task, size: str | None) -> object:
     """Load the data of a scan; refuse others, by their number and their first samples."""
     from ..data import Samples
     from ..scanning import describe_data
@@ -166,4 +166,4 @@ def _print(found: xr.Dataset) -> None:
             ]
         )
     title = f"{found.sizes['sample']:,} samples, searched {found.attrs['searched']}"
-    show("text", None, [Sheet(title, [f"mean {found.attrs['metric']}", *models], rows)])
+    print_results("text", None, [Sheet(title, [f"mean {found.attrs['metric']}", *models], rows)])

@@ -44,10 +44,10 @@ from .orbit_coverage import (
     CALIBRATED,
     OrbitCoverage,
     along_orbit,
+    conformal_halves,
+    conformal_tests,
     coverage_table,
-    halves,
     holds_values,
-    tested,
 )
 from .quantiles import conformal_quantile
 from .target_intervals import CQR, Absolute, ConformalIntervals, Normalized

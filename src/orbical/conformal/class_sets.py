@@ -69,7 +69,7 @@ class ConformalSets(ScoreReader, ABC):
         """
         checked_coverage(self.coverage)
         scores, labels = self._read_scores(X, y, classes)
-        at_truth = at_labels(scores, labels)
+        at_truth = conformal_scores(scores, labels)
         self.threshold_ = conformal_quantile(at_truth, self.coverage, element_weight)
         return self
 
@@ -276,10 +276,10 @@ class RAPS(APS):
         return cost * (ranks - whole_number("free", self.free, 0)).clamp(min=0)
 
 
-def at_labels(scores: Tensor, labels: Tensor) -> Tensor:
+def conformal_scores(scores: Tensor, labels: Tensor) -> Tensor:
     """Return the scores `[N, K]` of the true classes, from those of all `[N, K, C]`.
 
-    >>> at_labels(torch.arange(6.0).reshape(1, 2, 3), torch.tensor([1]))
+    >>> conformal_scores(torch.arange(6.0).reshape(1, 2, 3), torch.tensor([1]))
     tensor([[1., 4.]])
     """
     index = labels[:, None, None].expand(*scores.shape[:2], 1)

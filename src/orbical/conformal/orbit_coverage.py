@@ -19,8 +19,8 @@ from ..calibration import (
     top_label,
 )
 from ..errors import InputError, check_name, real_number, whole_number
-from ..store import ScanArrays, arrays_of, is_scan, opened, responses
-from .class_sets import LAC, ConformalSets, at_labels
+from ..store import ScanArrays, arrays_of, is_scan, opened_scan, responses
+from .class_sets import LAC, ConformalSets, conformal_scores
 from .quantiles import checked_coverage, conformal_quantile
 from .target_intervals import Absolute, ConformalIntervals, Normalized
 
@@ -110,7 +110,7 @@ def along_orbit(
     checked_level(level)
     given: Any = scan if is_scan(scan) or hasattr(scan, "data_vars") else _at_one_position(scan)
     arrays, like = arrays_of(given), responses(given, "score")
-    chosen = _method_of(opened(given)[0], method)
+    chosen = _method_of(opened_scan(given)[0], method)
     wanted = checked_coverage(chosen.coverage)
     place = _place(calibrate, like)
     _refuse_open_groups(place, given, chosen)
@@ -121,9 +121,9 @@ def along_orbit(
     for model in range(like.sizes["model"]):
         blocks = arrays.sample_blocks(str(like.name), model=model)
         finished = np.concatenate([np.isfinite(part).all(1) for _, (part,) in blocks])
-        parts = halves(np.flatnonzero(finished), share, seed)
+        parts = conformal_halves(np.flatnonzero(finished), share, seed)
         counts["held"][model] = len(parts[0])
-        for _, hits, size in tested(arrays, chosen, model, parts, place):
+        for _, hits, size in conformal_tests(arrays, chosen, model, parts, place):
             counts["n"][model] += len(size)
             counts["hits"][model] += hits.sum(0)
             for power, name in enumerate(SIZES, start=1):
@@ -222,7 +222,7 @@ def _at_one_position(outputs: Any) -> xr.Dataset:
     return xr.Dataset(held, labels, {"task": task, "group": "trivial", "score": "score"})
 
 
-def tested(
+def conformal_tests(
     arrays: ScanArrays,
     method: Any,
     model: int,
@@ -301,7 +301,7 @@ def _place(calibrate: str | int, like: xr.DataArray) -> str | int:
 def _refuse_open_groups(place: str | int, scan: Any, method: Any) -> None:
     if place != "average":
         return
-    group = opened(scan)[1]
+    group = opened_scan(scan)[1]
     if not isinstance(method, ConformalSets):
         raise InputError("calibrate", "sets for averaged scores", "intervals")
     if not group.closed:
@@ -312,7 +312,7 @@ def _refuse_open_groups(place: str | int, scan: Any, method: Any) -> None:
         )
 
 
-def halves(samples: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def conformal_halves(samples: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows that calibrate and those that are tested, each in ascending order."""
     mixed = np.random.default_rng(whole_number("seed", seed, 0)).permutation(samples)
     count = round(real_number("share", share, "in (0, 1)") * len(mixed))
@@ -340,11 +340,7 @@ def _sizes(answers: Tensor, threshold: Tensor) -> Tensor:
 
 
 def _blocks(
-    arrays: ScanArrays,
-    method: Any,
-    model: int,
-    rows: np.ndarray,
-    averaged: Tensor | None,
+    arrays: ScanArrays, method: Any, model: int, rows: np.ndarray, averaged: Tensor | None
 ) -> Iterator[_Block]:
     """Yield the scores of some samples, a block at a time; `averaged` are weights of positions."""
     if isinstance(method, ConformalIntervals):
@@ -356,7 +352,7 @@ def _blocks(
         scores = method._nonconformity(probs, method._uniform(probs)[:, None, None])
         if averaged is not None:
             scores = (scores * averaged[:, None]).sum(1, keepdim=True)
-        yield _Block(rows[run], at_labels(scores, labels[run]), scores)
+        yield _Block(rows[run], conformal_scores(scores, labels[run]), scores)
 
 
 def _distances(

@@ -12,7 +12,7 @@ from torch import Tensor
 from .._arrays import ArrayLike
 from ..errors import InputError
 from ..recalibrate import read_weights
-from .class_sets import ConformalSets, at_labels
+from .class_sets import ConformalSets, conformal_scores
 from .quantiles import checked_coverage, conformal_quantile
 from .target_intervals import ConformalIntervals
 
@@ -173,7 +173,7 @@ class OrbitAveraged(BaseEstimator):  # type: ignore[misc]
         scores, labels = method._read_scores(X, y, classes)
         weight = read_weights("element_weight", element_weight, scores.shape[1], scores.device)
         average = (scores * weight[:, None]).sum(1, keepdim=True)
-        method.threshold_ = conformal_quantile(at_labels(average, labels), method.coverage)
+        method.threshold_ = conformal_quantile(conformal_scores(average, labels), method.coverage)
         self.method_, self.weight_ = method, weight.cpu().numpy()
         return self
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         recorded_preprocessing,
     )
     from .samples import Chosen, Rows, Samples, hash_of_rows, read_ahead, read_rows, spread_rows
-    from .source import Source, hash_of, padded
+    from .source import Source, data_hash, padded
     from .sources import ARRAY_SUFFIXES, SUFFIXES, open_path
     from .tables import Frame, Table
     from .texts import Questions, TextRecords
@@ -51,7 +51,7 @@ else:  # commands that only read an array file need not wait for torch
             "preprocessing": "CHANNELS ImagePreprocessing LAYOUTS SCALES as_preprocessing "
             "preprocessing_of_scan recorded_preprocessing",
             "samples": "Chosen Rows Samples hash_of_rows read_ahead read_rows spread_rows",
-            "source": "Source hash_of padded",
+            "source": "Source data_hash padded",
             "sources": "ARRAY_SUFFIXES SUFFIXES open_path",
             "tables": "Frame Table",
             "texts": "Questions TextRecords",

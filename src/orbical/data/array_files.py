@@ -125,7 +125,7 @@ def read_outputs(path: Path) -> dict[str, Any]:
 def _gaussian(arrays: dict[str, Any], path: Path) -> dict[str, Any]:
     """Convert a regressor's outputs to mean, variance, target and, if known, aleatoric part."""
     from .._arrays import as_array
-    from ..tasks import variances
+    from ..tasks import uncertainty_variances
 
     for name, values in arrays.items():
         if values.dtype.kind != "f":
@@ -138,7 +138,7 @@ def _gaussian(arrays: dict[str, Any], path: Path) -> dict[str, Any]:
     tensors = {name: as_array(f"{path}: {name}", part) for name, part in arrays.items()}
     target = tensors.pop("target")
     try:
-        found = variances(tensors)
+        found = uncertainty_variances(tensors)
     except (RuntimeError, IndexError) as error:
         shapes = ", ".join(f"{name} {tuple(part.shape)}" for name, part in tensors.items())
         raise InputError(path, "shapes that fit together", shapes) from error

@@ -1,9 +1,9 @@
-"""Arrays and graphs as data, and arrays that are stored in chunks, each of which is opened once."""
+"""Arrays as data, and arrays that are stored in chunks, each of which is opened once."""
 
 from __future__ import annotations
 
 import mmap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from .._imports import FETCHED, local_file
-from .._ragged import NO_EDGE, from_ragged, is_graph, is_ragged, mask_of
 from .._trees import Tree, leaves, tree_map
 from ..errors import InputError
-from .source import Batch, Source, differ_in_length, hash_of, padded
+from .source import Batch, Source, data_hash, differ_in_length, padded
 
 _MOST_BYTES = 1 << 28
 
@@ -59,7 +57,7 @@ class Chunked:
         return {**self.__dict__, "_kept": None}
 
 
-def in_chunks(array: Any) -> Any:
+def _in_chunks(array: Any) -> Any:
     """Return an array that keeps its last chunks, if it has chunks of several samples."""
     chunks = getattr(array, "chunks", None)
     if not isinstance(chunks, tuple) or len(array.shape) == 0:
@@ -108,7 +106,7 @@ class Arrays(Source):
         places = [FilePart.of(leaf) for leaf in leaves(self._x)]
         if not all(place is not None and place.read_only for place in places):
             return None
-        return hash_of([*(place.stamp() for place in places if place), *_content(self.labels)])
+        return data_hash([*(place.stamp() for place in places if place), *_content(self.labels)])
 
     def __getstate__(self) -> dict[str, object]:
         """Return what is pickled: of arrays mapped from files only the place in the file."""
@@ -195,7 +193,7 @@ def _arrays(x: object) -> Tree:
         return whole_array(x)
     if isinstance(x, np.ma.MaskedArray):
         raise InputError("data", "an array without a mask", "a masked array")
-    return in_chunks(x)
+    return _in_chunks(x)
 
 
 def whole_array(x: object, argument: str = "data") -> Any:
@@ -289,63 +287,3 @@ def to_numpy(block: object) -> np.ndarray:
         block = block.detach().cpu()
         block = block.float() if block.dtype == torch.bfloat16 else block
     return np.asarray(block)
-
-
-def from_graphs(data: Any) -> Source | None:
-    """Return the source of a ragged batch, or of PyG graphs; None for anything else."""
-    if is_ragged(data):
-        return Arrays(from_ragged(data))
-    module = type(data).__module__.partition(".")[0]
-    listed = isinstance(data, list) and len(data) > 0
-    if not listed and module != "torch_geometric":
-        return None
-    if hasattr(data, "to_data_list"):  # a batch
-        data = data.to_data_list()
-    graphs = list(getattr(data, "dataset", data))  # of a loader its data set
-    return Graphs(graphs) if graphs and all(map(is_graph, graphs)) else None
-
-
-class Graphs(Arrays):
-    """Graphs of different sizes: a dictionary of fields with a leading sample dimension.
-
-    Fields with a row for each node (`pos`, `z`, `x`) are padded with zeros, `mask [N, nodes]` marks
-    real nodes. `edge_index` is stored as pairs `[N, edges, 2]`, padded with -1, and other fields of
-    edges are padded with zeros. `y` is the target.
-    """
-
-    def __init__(self, graphs: Sequence[Any]) -> None:
-        fields = {name: [graph[name] for graph in graphs] for name in graphs[0].keys()}  # noqa: SIM118
-        targets = fields.pop("y", None)
-        tensors = {name: values for name, values in fields.items() if _all_tensors(values)}
-        nodes = [int(graph.num_nodes) for graph in graphs]
-        inputs = {name: _padded(name, values, graphs) for name, values in tensors.items()} | {
-            "mask": mask_of(torch.tensor(nodes))
-        }
-        y = None if targets is None else torch.stack([_target(value) for value in targets])
-        super().__init__(inputs, y)
-
-
-def _all_tensors(values: Sequence[object]) -> bool:
-    return all(isinstance(value, Tensor) for value in values)
-
-
-def _padded(name: str, values: Sequence[Tensor], graphs: Sequence[Any]) -> Tensor:
-    """Return a field as one tensor; a field of graphs is stacked."""
-    if name == "edge_index":
-        return pad_sequence([one.T for one in values], batch_first=True, padding_value=NO_EDGE)
-    by_row = all(graph.is_node_attr(name) or graph.is_edge_attr(name) for graph in graphs)
-    if by_row:
-        return pad_sequence(list(values), batch_first=True)
-    if len({value.shape for value in values}) > 1:
-        raise InputError(
-            "data",
-            f"{name} of one shape in all graphs, or a row for each node or edge",
-            f"{tuple(values[0].shape)} and others",
-        )
-    return torch.stack(list(values))
-
-
-def _target(value: object) -> Tensor:
-    """Return the target of a graph; PyG writes a single one as a row of a batch."""
-    target = torch.as_tensor(value)
-    return target[0] if target.ndim and target.shape[0] == 1 else target

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import InputError, check_name
 from .image_files import ImageReader
-from .source import Batch, Source, hash_of, stacked
+from .source import Batch, Source, data_hash, stacked_samples
 from .tables import column_of
 
 _INPUTS = ("image", "img", "pixel_values", "x")
@@ -85,14 +85,14 @@ class HuggingFace(Source):
     def read(self, start: int, stop: int) -> Batch:
         """Return some rows, of the two columns only."""
         rows = self._dataset[start:stop]
-        inputs = stacked([self._converted(one) for one in rows[self._input]], start)
+        inputs = stacked_samples([self._converted(one) for one in rows[self._input]], start)
         return inputs, None if self._label is None else np.asarray(rows[self._label])
 
     def stamp(self) -> str | None:
         """Return the fingerprint that the package itself keeps, of the data and all operations."""
         known = getattr(self._dataset, "_fingerprint", None)
         settings = (self._input, self._label, self._reader.settings)
-        return None if known is None else hash_of([str(known), repr(settings)])
+        return None if known is None else data_hash([str(known), repr(settings)])
 
     def _converted(self, value: Any) -> Any:
         return self._reader.convert(value) if hasattr(value, "convert") else value

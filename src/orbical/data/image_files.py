@@ -18,7 +18,7 @@ from PIL import Image, ImageOps
 from .._imports import as_path, name_of, words_of
 from .._text import counted, number
 from ..errors import InputError, check_name
-from .source import Batch, Source, stacked, stamp_of
+from .source import Batch, Source, data_stamp, stacked_samples
 
 SUFFIXES = (*(".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".ppm", ".pgm"),)
 UNREADABLE = ("raise", "skip")
@@ -171,7 +171,9 @@ class ImageFiles(Source):
     def read(self, start: int, stop: int) -> Batch:
         """Decode some images."""
         images = [self._decoded(row) for row in range(start, stop)]
-        return stacked(images, start), None if self.labels is None else self.labels[start:stop]
+        return stacked_samples(images, start), None if self.labels is None else self.labels[
+            start:stop
+        ]
 
     def check(self) -> None:
         """Read the header of every file; refuse files that are no images, and several sizes."""
@@ -197,7 +199,7 @@ class ImageFiles(Source):
         """Return a hash of the names, sizes and times of the files, labels and settings."""
         known = dict(zip(self.names or (), self._files, strict=True))
         labels = None if self.labels is None else self.labels.tolist()
-        return stamp_of(known, [self._reader.settings, labels])
+        return data_stamp(known, [self._reader.settings, labels])
 
     def _decoded(self, row: int) -> Any:
         try:
@@ -269,7 +271,7 @@ def _header_of(path: Path) -> tuple[tuple[int, int], str]:
     return ((height, width) if turned else (width, height)), caveat
 
 
-def images_below(folder: Path) -> Iterator[Path]:
+def _images_below(folder: Path) -> Iterator[Path]:
     """Yield the images below a folder, sorted; hidden files and folders are left out."""
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -278,12 +280,12 @@ def images_below(folder: Path) -> Iterator[Path]:
                 yield Path(place) / name
 
 
-def numbered(
+def numbered_image_classes(
     given: Sequence[str], classes: Sequence[str] | None, where: str
 ) -> tuple[np.ndarray, list[str]]:
     """Return class names as indices, sorted or in the order of `classes`, and the names.
 
-    >>> numbered(["dog", "cat", "dog"], None, "photos")
+    >>> numbered_image_classes(["dog", "cat", "dog"], None, "photos")
     (array([1, 0, 1]), ['cat', 'dog'])
     """
     names = sorted(set(given)) if classes is None else [str(name) for name in classes]
@@ -352,7 +354,7 @@ class ImageFolder(ImageFiles):
         if not folder.is_dir():
             absent = "" if folder.exists() else ", which does not exist"
             raise InputError("data", "a folder of images", f"{str(path)!r}{absent}")
-        found = {file.relative_to(folder).as_posix(): file for file in images_below(folder)}
+        found = {file.relative_to(folder).as_posix(): file for file in _images_below(folder)}
         if not found:
             raise InputError("data", f"images in {str(path)!r}", _what_is_there(folder))
         nested = [name.partition("/")[0] for name in found if "/" in name]
@@ -367,7 +369,7 @@ class ImageFolder(ImageFiles):
         labels, names = None, None if classes is None else [str(name) for name in classes]
         if labeled and nested:
             try:
-                labels, names = numbered(nested, classes, str(path))
+                labels, names = numbered_image_classes(nested, classes, str(path))
             except InputError as error:
                 remedy = f"{error.remedy}; {_NOT_CLASSES}".removeprefix("; ")
                 raise error.about(error.argument, remedy=remedy) from None

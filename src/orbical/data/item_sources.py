@@ -12,7 +12,7 @@ from .._imports import words_of
 from .._trees import Tree
 from ..errors import InputError
 from .image_files import ImageReader
-from .source import Batch, Source, stacked
+from .source import Batch, Source, stacked_samples
 
 LABELS = ("label", "labels", "y", "target", "targets")
 """Usual names of the field of the targets."""
@@ -47,8 +47,8 @@ class Items(Source):
         """Return some items as a batch."""
         items = [self._item(row) for row in range(start, stop)]
         if self._collate is None:
-            return batch_of_items(items, start)
-        return split_item(self._collate(items), leading=1)
+            return _batch_of_items(items, start)
+        return _split_item(self._collate(items), leading=1)
 
     def _item(self, row: int) -> Any:
         """Return an item, and name the sample if reading it fails."""
@@ -62,13 +62,13 @@ class Items(Source):
             ) from error
 
 
-def split_item(item: object, leading: int = 0) -> tuple[Any, Any]:
+def _split_item(item: object, leading: int = 0) -> tuple[Any, Any]:
     """Return the input and the target of an item: `x`, `(x,)`, `(x, y)`, or fields by name.
 
     Of fields, the one of a usual name is the target. If only one of the others is an array, beyond
     `leading` dimensions, it is the input, and the rest are facts about the sample.
 
-    >>> split_item((1.0, 3)), split_item(1.0), split_item({"image": [0.5], "label": 3, "id": 7})
+    >>> _split_item((1.0, 3)), _split_item(1.0), _split_item({"image": [0.5], "label": 3, "id": 7})
     ((1.0, 3), (1.0, None), ([0.5], 3))
     """
     if isinstance(item, dict):
@@ -93,11 +93,13 @@ def _dims(value: object) -> int:
     return np.ndim(value) if known is None and isinstance(value, list) else known or 0
 
 
-def batch_of_items(items: Sequence[object], start: int) -> Batch:
+def _batch_of_items(items: Sequence[object], start: int) -> Batch:
     """Stack the inputs and the targets of items, of which the first is sample `start`."""
-    inputs, targets = zip(*map(split_item, items), strict=True)
+    inputs, targets = zip(*map(_split_item, items), strict=True)
     images = [_converted(one) if _is_image(one) else one for one in inputs]
-    return stacked(images, start), None if targets[0] is None else stacked(targets, start)
+    return stacked_samples(images, start), None if targets[0] is None else stacked_samples(
+        targets, start
+    )
 
 
 def _converted(image: Any) -> Any:
@@ -164,7 +166,7 @@ class Batches:
 
     def __iter__(self) -> Iterator[Any]:
         for batch in self._loader:
-            inputs, targets = split_item(batch, leading=1)
+            inputs, targets = _split_item(batch, leading=1)
             if self._loader.batch_size is None and self._loader.batch_sampler is None:
                 yield batch
             else:
@@ -256,7 +258,7 @@ class Stream(Source):
         assert self._iterator is not None
         for _ in self._taken(start - self._position):
             pass
-        return batch_of_items(list(self._taken(stop - start)), start)
+        return _batch_of_items(list(self._taken(stop - start)), start)
 
     def _open(self) -> None:
         fresh = iter(self._items() if callable(self._items) else self._items)

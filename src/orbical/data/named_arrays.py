@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import InputError
 from .array_source import Arrays
-from .source import Source, stamp_of
+from .source import Source, data_stamp
 
 _USUAL = {"x": ("images", "inputs", "X"), "y": ("labels", "targets")}
 
@@ -62,7 +62,7 @@ class NamedArrays(Arrays):
 
     def stamp(self) -> str | None:
         """Return a hash of the sizes and times of the files."""
-        return super().stamp() if self._path is None else files_stamp(self._path)
+        return super().stamp() if self._path is None else _files_stamp(self._path)
 
 
 def _renamed(arrays: Mapping[str, object]) -> Mapping[str, Any]:
@@ -79,12 +79,12 @@ def _renamed(arrays: Mapping[str, object]) -> Mapping[str, Any]:
     return {usual.get(name, name): array for name, array in arrays.items()}
 
 
-def files_stamp(path: Path) -> str:
+def _files_stamp(path: Path) -> str:
     """Return a hash of the size and time of a file, or of all files in a folder."""
     if path.is_file():
-        return stamp_of({path.name: path})
+        return data_stamp({path.name: path})
     files = sorted(file for file in path.rglob("*") if file.is_file())
-    return stamp_of({file.relative_to(path).as_posix(): file for file in files})
+    return data_stamp({file.relative_to(path).as_posix(): file for file in files})
 
 
 def from_zarr(data: Any) -> Source | None:

@@ -12,8 +12,8 @@ from .._imports import existing_file, import_extra, reading
 from ..actions import Volumes
 from ..errors import InputError
 from .array_source import check_labels, to_numpy, whole_array
-from .image_files import numbered
-from .source import Batch, Source, hash_of, stamp_of
+from .image_files import numbered_image_classes
+from .source import Batch, Source, data_hash, data_stamp
 
 SUFFIXES = (".nii", ".nii.gz")
 
@@ -63,7 +63,7 @@ class Nifti(Source):
             self.labels = whole_array(labels, "labels")
             check_labels(self.labels, len(self))
         elif len(folders) == len(self):
-            self.labels, self.classes = numbered(folders, classes, str(files))
+            self.labels, self.classes = numbered_image_classes(folders, classes, str(files))
         self._shape, spacing = _form(*next(iter(self._files.items())))
         self.action = Volumes(spacing=spacing)
 
@@ -106,7 +106,7 @@ class Nifti(Source):
     def stamp(self) -> str | None:
         """Return a hash of the names, sizes and times of the files, and of the labels."""
         labels = b"" if self.labels is None else to_numpy(self.labels).tobytes()
-        return hash_of([stamp_of(self._files), stamp_of(self._maps), labels])
+        return data_hash([data_stamp(self._files), data_stamp(self._maps), labels])
 
 
 def _are_files(given: object) -> bool:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from .._imports import import_attribute
 from ..errors import InputError, unknown_name
-from ..predictors import processed
+from ..predictors import processed_for_model
 
 SCALES = {
     "unit": "0 to 1",
@@ -182,7 +182,7 @@ def as_preprocessing(given: Any, argument: str = "preprocess") -> Callable[[Any]
             return ImagePreprocessing.parse(given, argument)
         given = import_attribute(given, argument)
     if hasattr(given, "image_mean"):
-        return _Transform(partial(processed, given), given)
+        return _Transform(partial(processed_for_model, given), given)
     steps = getattr(given, "transforms", None)
     if isinstance(steps, list):
         kept = [one for one in steps if type(one).__name__ not in ("ToTensor", "PILToTensor")]

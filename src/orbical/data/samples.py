@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from .._trees import Tree, leaves, tree_map
 from .array_source import as_tensor, to_numpy
-from .source import Batch, Source, hash_of
+from .source import Batch, Source, data_hash
 from .sources import as_source
 
 
@@ -230,7 +230,7 @@ class Chosen(Source):
         """Return the stamp of the source and of the choice."""
         inner = self._source.stamp()
         labels = b"" if self.labels is None else to_numpy(self.labels).tobytes()
-        return inner and hash_of([inner, repr(self._rows), labels])
+        return inner and data_hash([inner, repr(self._rows), labels])
 
 
 def spread_rows(count: int, wanted: int, labels: Any = None) -> list[int]:

@@ -113,17 +113,17 @@ class Relabeled(Source):
     def stamp(self) -> str | None:
         """Return the stamp of the source and a hash of the labels."""
         inner = self._source.stamp()
-        return inner and hash_of([inner, str(self.labels is None), *_bytes_of(self.labels)])
+        return inner and data_hash([inner, str(self.labels is None), *_bytes_of(self.labels)])
 
 
 def _bytes_of(labels: object) -> list[bytes]:
     return [] if labels is None else [np.ascontiguousarray(np.asarray(labels)).tobytes()]
 
 
-def hash_of(parts: Iterable[str | bytes]) -> str:
+def data_hash(parts: Iterable[str | bytes]) -> str:
     """Return a short hash of texts and bytes.
 
-    >>> hash_of(["a", b"b"]) == hash_of(["a", "b"]) != hash_of(["ab"])
+    >>> data_hash(["a", b"b"]) == data_hash(["a", "b"]) != data_hash(["ab"])
     True
     """
     digest = hashlib.sha256()
@@ -134,22 +134,22 @@ def hash_of(parts: Iterable[str | bytes]) -> str:
     return digest.hexdigest()[:16]
 
 
-def stamp_of(files: Mapping[str, Path], settings: Iterable[object] = ()) -> str:
+def data_stamp(files: Mapping[str, Path], settings: Iterable[object] = ()) -> str:
     """Return a hash of the names, sizes and times of files, and of how they are read."""
     parts = [repr(setting) for setting in settings]
     for name, path in files.items():
         about = path.stat()
         parts.append(f"{name} {about.st_size} {about.st_mtime_ns}")
-    return hash_of(parts)
+    return data_hash(parts)
 
 
-def stacked(values: Sequence[Any], start: int) -> Tree:
+def stacked_samples(values: Sequence[Any], start: int) -> Tree:
     """Stack values, or each field of dictionaries and tuples, and name a sample that differs."""
     first = values[0]
     if isinstance(first, dict):
-        return {key: stacked([one[key] for one in values], start) for key in first}
+        return {key: stacked_samples([one[key] for one in values], start) for key in first}
     if isinstance(first, tuple):
-        return tuple(stacked(part, start) for part in zip(*values, strict=True))
+        return tuple(stacked_samples(part, start) for part in zip(*values, strict=True))
     arrays: list[Any] = [one if isinstance(one, Tensor) else np.asarray(one) for one in values]
     shape = tuple(arrays[0].shape)
     for place, array in enumerate(arrays):

@@ -14,7 +14,8 @@ from .._imports import as_path, import_extra, local_file, name_of, reading
 from ..errors import InputError
 from . import tables
 from .array_files import read_npy, read_npz
-from .array_source import Arrays, check_labels, from_graphs, whole_array
+from .array_source import Arrays, check_labels, whole_array
+from .graphs import from_graphs
 from .hugging_face_data import HuggingFace, from_hugging_face
 from .image_files import ImageFolder
 from .item_sources import from_dataset

@@ -12,7 +12,7 @@ from .._imports import existing_file, import_extra, reading
 from ..actions import Columns
 from ..errors import InputError
 from .image_files import SUFFIXES as IMAGE_SUFFIXES
-from .image_files import ImageFiles, ImageReader, numbered
+from .image_files import ImageFiles, ImageReader, numbered_image_classes
 from .source import Batch, Source
 
 if TYPE_CHECKING:
@@ -264,7 +264,7 @@ def _labels(
         )
     if values.dtype.kind in "iufb":
         return values.to_numpy(), None if classes is None else [*classes]
-    return numbered([str(one) for one in values], classes, where)
+    return numbered_image_classes([str(one) for one in values], classes, where)
 
 
 def column_of(values: pd.Series) -> np.ndarray:

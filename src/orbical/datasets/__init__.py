@@ -34,8 +34,8 @@ from .key_objects import (
     checked_boxes,
     coco,
     find_key_objects,
-    surroundings,
-    views_of,
+    key_object_surroundings,
+    key_object_views,
 )
 from .molecule_files import STRUCTURE_SUFFIXES, molecules, read_structures
 from .particle_images import particle_pairs, photograph
@@ -46,7 +46,7 @@ BUILT_IN: dict[str, Callable[[], tuple[Tensor, Tensor]]] = {"digits": digits, "m
 __all__ = [
     "BUILT_IN", "SHAPES", "TISSUES", "AnnotatedImage", "PointClouds", "brain_template",
     "checked_boxes", "coco", "coco_persons", "data_file", "data_folder", "digits",
-    "find_key_objects", "full_mnist", "furniture", "in_unit_ball", "mnist", "molecules",
-    "notes", "nuclei", "padded", "particle_pairs", "photograph", "piv", "scenes", "surroundings",
-    "views_of", "voxel_shapes",
+    "find_key_objects", "full_mnist", "furniture", "in_unit_ball", "key_object_surroundings",
+    "key_object_views", "mnist", "molecules", "notes", "nuclei", "padded", "particle_pairs",
+    "photograph", "piv", "scenes", "voxel_shapes",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from orbical.errors import whole_number
 
-from .key_objects import KeyObjects, padded
+from .key_objects import KeyObjects, padded_key_objects
 
 SHAPES = ("disc", "square", "triangle", "cross", "ring")
 SMALLEST, LARGEST = 9.0, 24.0
@@ -54,7 +54,7 @@ def scenes(count: int, seed: int = 0, window: int = 128, radius: int = 32) -> Ke
     stacked = np.stack(images).astype(np.float32) / 255
     return KeyObjects(
         images=torch.from_numpy(stacked).permute(0, 3, 1, 2).contiguous(),
-        objects=padded(objects),
+        objects=padded_key_objects(objects),
         classes=list(SHAPES),
         names=[f"scene {seed}-{number}" for number in range(count)],
     )

@@ -91,7 +91,7 @@ class KeyObjects(TypedDict):
     names: list[str]
 
 
-def views_of(
+def key_object_views(
     images: Sequence[AnnotatedImage], classes: Sequence[str], window: int = 128, radius: int = 32
 ) -> KeyObjects:
     """Crop the surroundings of every key object, with margins for the view to move.
@@ -116,14 +116,14 @@ def views_of(
     for key in keys:
         if key.image not in pixels:
             pixels = {key.image: images[key.image].read()}
-        cut, inside = surroundings(
+        cut, inside = key_object_surroundings(
             pixels[key.image], images[key.image], key.box, classes, window, radius
         )
         cuts.append(cut)
         objects.append(inside)
     return KeyObjects(
         images=torch.from_numpy(np.stack(cuts).astype(np.float32) / 255).permute(0, 3, 1, 2),
-        objects=padded(objects),
+        objects=padded_key_objects(objects),
         classes=list(classes),
         names=[images[key.image].name for key in keys],
     )
@@ -164,7 +164,7 @@ def _has_room(
     return bool(inside and LEAST_SHARE <= share <= MOST_SHARE)
 
 
-def surroundings(
+def key_object_surroundings(
     pixels: Pixels,
     image: AnnotatedImage,
     key: int,
@@ -200,11 +200,11 @@ def surroundings(
     return pixels[y : y + side, x : x + side], np.array(rows, np.float32)
 
 
-def padded(rows: Sequence[NDArray[np.float32]]) -> Tensor:
+def padded_key_objects(rows: Sequence[NDArray[np.float32]]) -> Tensor:
     """Stack the objects `[T_i, 5]` of several samples, padded with NaN.
 
     Example:
-        >>> padded([np.zeros((1, 5)), np.ones((2, 5))]).shape
+        >>> padded_key_objects([np.zeros((1, 5)), np.ones((2, 5))]).shape
         torch.Size([2, 2, 5])
     """
     return pad_sequence([torch.from_numpy(some) for some in rows], True, math.nan)
@@ -262,14 +262,14 @@ def coco(
     """
     whole_number("window", window, 1)
     whole_number("radius", radius, 0)
-    images, known = read_coco(folder)
+    images, known = _read_coco(folder)
     chosen = list(known if classes is None else classes)
     for name in chosen:
         check_name("classes", name, known)
-    return views_of(images, chosen, window, radius)
+    return key_object_views(images, chosen, window, radius)
 
 
-def read_coco(folder: str | Path) -> tuple[list[AnnotatedImage], list[str]]:
+def _read_coco(folder: str | Path) -> tuple[list[AnnotatedImage], list[str]]:
     """Read the images and boxes of a folder in COCO's JSON format, and the category names."""
     place, path = _locate(Path(folder).expanduser())
     try:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._text import on_scale, plain
-from .style import CENTERED, FAINT, INK, SEQUENTIAL, SOFT, Look, inches
+from .style import CENTERED, FAINT, INK, SEQUENTIAL, SOFT, Look, text_inches
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,7 +75,7 @@ class Surface:
     margin: Callable[[Orbit], float] = lambda orbit: 0.0
 
 
-def color_scale(orbit: Orbit) -> Look:
+def _color_scale(orbit: Orbit) -> Look:
     """Return the color scale of an orbit, the same for every panel of a figure.
 
     What is good has one color, as in the view: where lower is better the map is reversed.
@@ -168,7 +168,7 @@ def _draw_plane(axes: Sequence[Axes], orbit: Orbit, values: Array, small: bool) 
     image = panel.imshow(
         values[orbit.index],
         extent=(*_edges(columns)[[0, -1]], *_edges(rows)[[-1, 0]]),
-        **color_scale(orbit),
+        **_color_scale(orbit),
     )
     row, column = np.argwhere(orbit.index == orbit.identity)[0]
     for width, color in ((2.4, "black"), (1.2, "white")):  # seen on dark and on light cells
@@ -195,7 +195,7 @@ def _draw_slices(
     for number, panel in enumerate(axes):
         cells = values[orbit.index[number]]
         image = panel.pcolormesh(
-            np.deg2rad(_edges(azimuth)), borders, cells.T, rasterized=True, **color_scale(orbit)
+            np.deg2rad(_edges(azimuth)), borders, cells.T, rasterized=True, **_color_scale(orbit)
         )
         across, up = list(str(orbit.axes["plane"][number]))
         panel.set_thetagrids([0, 90, 180, 270], [across, up, f"-{across}", f"-{up}"])
@@ -220,7 +220,7 @@ def _draw_ball(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) ->
         s=6 if small else 14,
         depthshade=False,
         lw=0,
-        **color_scale(orbit),
+        **_color_scale(orbit),
     )
     for name in names:
         axis = name[-1]
@@ -236,7 +236,7 @@ def _draw_tiles(axes: Sequence[Axes], orbit: Orbit, values: Array, small: bool) 
     (panel,) = axes
     index = _table(orbit.index)
     cells = np.where(index >= 0, values[index], np.nan)
-    image = panel.imshow(cells, **color_scale(orbit))
+    image = panel.imshow(cells, **_color_scale(orbit))
     rows, columns, inside = _tile_names(orbit, index)
     for axis, ticks, label in ((panel.yaxis, *rows), (panel.xaxis, *columns)):
         crowded = len(ticks) > (6 if small else 12)
@@ -278,7 +278,7 @@ def _tiles_aspect(orbit: Orbit) -> float:
 
 def _tiles_margin(orbit: Orbit) -> float:
     (words, name), *_ = _tile_names(orbit, _table(orbit.index))
-    longest = max((inches(word, 7) for word in words), default=0.0)
+    longest = max((text_inches(word, 7) for word in words), default=0.0)
     return longest + 0.15 * bool(name)
 
 

@@ -18,11 +18,11 @@ from .style import (
     SOFT,
     Look,
     figure,
-    fitted,
-    inches,
+    fitted_label,
     legend_of,
-    readable,
-    wrapped,
+    readable_color,
+    text_inches,
+    wrapped_label,
 )
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _curves(sheet: Sheet, layout: Curves, given: float | None) -> Figure:
                 axes.fill_between(along, low, high, color=color, alpha=0.2, linewidth=0)
                 axes.plot(along, calibrated, ":", color=color, linewidth=0.9)
         size = 8 if small else 9
-        axes.set_title(fitted(panel.title, plot, size), fontsize=size)
+        axes.set_title(fitted_label(panel.title, plot, size), fontsize=size)
         if layout.projection is None:
             axes.tick_params(labelleft=column == 0 or pictured)
             if place + across < count:
@@ -219,7 +219,7 @@ def _surfaces(sheet: Sheet, layout: Surface, given: float | None) -> Figure:
     small = (columns > 2 or side < _SMALL) and len(parts) == 1
     high = side * layout.aspect(sheet.orbit)
     label_size = 9 if high > 0.9 else 8
-    labels = [fitted(row.label, high + 0.25, label_size) if row.label else "" for row in rows]
+    labels = [fitted_label(row.label, high + 0.25, label_size) if row.label else "" for row in rows]
     margin = 0.22 + 0.16 * any("\n" in label for label in labels)
     ratios = [0.6] * pictured + [margin / side] * labeled + [1.0] * columns
     titles = 0.2 * sum(row.titled for row in rows[1:])
@@ -247,9 +247,9 @@ def _surfaces(sheet: Sheet, layout: Surface, given: float | None) -> Figure:
             drawn += plots
             for axes, part in zip(plots, parts, strict=True):
                 if number == 0 or row.titled:
-                    words = fitted(title, 0.85 * side, size) if title else part
+                    words = fitted_label(title, 0.85 * side, size) if title else part
                     broken = broken or "\n" in words
-                    axes.set_title(words, color=readable(color), fontsize=size)
+                    axes.set_title(words, color=readable_color(color), fontsize=size)
                 if layout.projection is None:
                     following = rows[number + 1].plots if number + 1 < len(rows) else []
                     _label_outer(axes, place == 0, place >= len(following))
@@ -273,7 +273,7 @@ def _label_outer(axes: Axes, left: bool, bottom: bool) -> None:
 
 def _write_label(axes: Axes, text: str, color: str, size: float) -> None:
     axes.set_axis_off()
-    look: Look = {"color": readable(color), "weight": "bold", "size": size}
+    look: Look = {"color": readable_color(color), "weight": "bold", "size": size}
     axes.text(0.5, 0.5, text, rotation=90, **CENTERED, **look)
 
 
@@ -281,5 +281,9 @@ def _write_caption(fig: Figure, parts: list[str]) -> None:
     """Write the caption below, on one line if it fits."""
     line, room = " · ".join(parts), fig.get_figwidth() - 0.1
     if line:
-        lines = [line] if inches(line, 7) <= room else [wrapped(part, room, 7) for part in parts]
+        lines = (
+            [line]
+            if text_inches(line, 7) <= room
+            else [wrapped_label(part, room, 7) for part in parts]
+        )
         fig.supxlabel("\n".join(lines), fontsize=7, color=SOFT)

@@ -30,13 +30,9 @@ if TYPE_CHECKING:
     from ..bounds import Bound, Bounds, Comparison, OrbitTable, Taxonomy
 
 __all__ = [
-    "calibration_interval",
-    "dissent_per_orbit",
-    "fibers",
-    "forced_overconfidence",
-    "group_comparison",
-    "taxonomy_map",
-]
+    "calibration_interval", "dissent_per_orbit", "fibers", "forced_overconfidence",
+    "group_comparison", "taxonomy_map",
+]  # fmt: skip
 
 Array = np.ndarray
 KIND_COLORS = {"correct": MODELS[2], "incorrect": MODELS[1], "extrinsic": "#9A9A9A"}

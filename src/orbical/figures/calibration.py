@@ -14,7 +14,7 @@ import numpy as np
 from .._text import percent
 from ..errors import InputError
 from .nero_plots import INTERVAL, aggregate
-from .style import COLUMN, INK, PAGE, SOFT, check_width, figure, fitted, model_colors, styled
+from .style import COLUMN, INK, PAGE, SOFT, check_width, figure, fitted_label, model_colors, styled
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -233,7 +233,7 @@ def _a_panel_each(
         fig, places, wide = _grid(len(named), title, width)
         for axes, (name, curve) in zip(places, named.items(), strict=True):
             draw(axes, curve, colors[name])
-            axes.set_title(fitted(name, wide - 0.3, 9))
+            axes.set_title(fitted_label(name, wide - 0.3, 9))
     return fig
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import InputError, check_name
 from ._layouts import LAYOUTS, Curves, Orbit
 from ._panels import frame_only, show_picture
-from .nero_plots import images_of, model_first, model_names, orbit_of, values_of
+from .nero_plots import model_first, model_names, plotted_images, plotted_orbit, plotted_values
 from .style import (
     CENTERED,
     COLUMN,
@@ -23,10 +23,10 @@ from .style import (
     check_width,
     class_colors,
     figure,
-    fitted,
+    fitted_label,
     legend_of,
     model_colors,
-    readable,
+    readable_color,
     styled,
 )
 
@@ -126,9 +126,9 @@ def _glyphs(
         )
     responses = model_first(responses).transpose("model", "sample", "element")
     names = [str(name) for name in responses["model"].values]
-    numbers = values_of(responses, "sample")
-    places = {int(number): row for row, number in enumerate(values_of(array, "sample"))}
-    images = images_of(image, len(numbers))
+    numbers = plotted_values(responses, "sample")
+    places = {int(number): row for row, number in enumerate(plotted_values(array, "sample"))}
+    images = plotted_images(image, len(numbers))
     glyphs = []
     for place, number in enumerate(numbers):
         if int(number) not in places:
@@ -136,7 +136,7 @@ def _glyphs(
         values = np.asarray(responses.values[:, place], float)
         by_model = dict(zip(names, values, strict=True)) | {"": values[0]}
         glyphs.append(_Glyph(places[int(number)], f"sample {number}", by_model, images[place]))
-    return glyphs, orbit_of(responses, None)
+    return glyphs, plotted_orbit(responses, None)
 
 
 def _draw(
@@ -169,7 +169,7 @@ def _draw(
         _furnish(axes, array, frame)
         if model:
             wide = 0.6 * width if glyphs else width / across - 0.2
-            axes.set_title(fitted(model, wide, 9), color=readable(colors[model]))
+            axes.set_title(fitted_label(model, wide, 9), color=readable_color(colors[model]))
         if not glyphs and column:
             axes.set_ylabel("")
         if not glyphs and number + across < len(models):
@@ -234,7 +234,7 @@ def _scatter(
             # On the member in the middle, so that the name is among its own points.
             middle = members[((members - np.median(members, 0)) ** 2).sum(1).argmin()]
             stroke = [withStroke(linewidth=2.5, foreground="white")]
-            style: Look = {"color": readable(shade), "weight": "bold", "path_effects": stroke}
+            style: Look = {"color": readable_color(shade), "weight": "bold", "path_effects": stroke}
             axes.annotate(str(name), middle, **CENTERED, **style)
     return None
 

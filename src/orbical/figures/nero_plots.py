@@ -86,7 +86,7 @@ def aggregate(
     by = others[0] if others else None
     array = array.transpose("model", *others, "element")
     values = np.asarray(array.values, float)
-    names = [""] if by is None else [f"{by} {plain(v)}" for v in values_of(array, str(by))]
+    names = [""] if by is None else [f"{by} {plain(v)}" for v in plotted_values(array, str(by))]
     values = values.reshape(len(values), len(names), -1)
     bands: Any = [None] * len(names)
     if {*INTERVAL} <= {*array.coords}:
@@ -145,7 +145,7 @@ def individual(
     values = np.asarray(array.values, float)
     values = values if several else values[:, None]
     count = values.shape[1]
-    images = images_of(image, count, several)
+    images = plotted_images(image, count, several)
     numbers = np.atleast_1d(array["sample"].values) if "sample" in array.coords else range(count)
     labels = np.atleast_1d(array["label"].values) if "label" in array.coords else None
     named = [""] * count if labels is None else [f", label {plain(one)}" for one in labels]
@@ -188,17 +188,19 @@ def model_first(array: xr.DataArray) -> xr.DataArray:
 
 def model_names(array: xr.DataArray) -> tuple[list[str], list[str]]:
     """Return the models of an array, and all models of its scan in the order of their colors."""
-    models = [str(name) for name in values_of(array, "model")]
+    models = [str(name) for name in plotted_values(array, "model")]
     order = array.attrs.get("models", models)
     return models, order if {*models} <= {*order} else models
 
 
-def values_of(array: xr.DataArray, dim: str) -> list[Any]:
+def plotted_values(array: xr.DataArray, dim: str) -> list[Any]:
     """Return the coordinate along a dimension, or the indices if it has none."""
     return list(array[dim].values if dim in array.coords else range(array.sizes[dim]))
 
 
-def orbit_of(array: xr.DataArray, limits: tuple[float, float] | None, prefix: str = "") -> Orbit:
+def plotted_orbit(
+    array: xr.DataArray, limits: tuple[float, float] | None, prefix: str = ""
+) -> Orbit:
     """Return the description of an orbit from the attributes of an array."""
     about = array.attrs
     coords = {
@@ -239,17 +241,17 @@ def _limits(array: xr.DataArray, given: tuple[float, float] | None) -> tuple[flo
     return min(0.0, float(finite.min())), max(0.0, float(finite.max()))
 
 
-def images_of(image: Any, count: int, several: bool = True) -> list[Array | None]:
+def plotted_images(image: Any, count: int, several: bool = True) -> list[Array | None]:
     """Return the pictures of `count` samples, None for each without an image."""
     if image is None:
         return [None] * count
     given = list(image) if several else [image]
     if len(given) != count:
         raise InputError("image", f"one for each of {count} samples", len(given))
-    return [picture(one) for one in given]
+    return [plotted_picture(one) for one in given]
 
 
-def picture(image: Any) -> Array:
+def plotted_picture(image: Any) -> Array:
     """Convert an input to a picture in [0, 1]: `[H, W]` or `[H, W, 3]`."""
     pixels = np.asarray(image, float)
     if pixels.ndim == 4:
@@ -277,7 +279,7 @@ def _sheet_figure(
     check_width(width)
     models, order = model_names(array)
     sheet = Sheet(
-        orbit_of(array, limits, prefix),
+        plotted_orbit(array, limits, prefix),
         models,
         {**model_colors(order), "": INK},
         {**model_lines(order), "": "-"},

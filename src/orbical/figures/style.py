@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CLASSES", "COLUMN", "FAINT", "INK", "LINES", "MODELS", "PAGE", "SEQUENTIAL", "SOFT",
-    "class_colors", "figure", "model_colors", "model_lines", "readable", "save", "styled",
+    "class_colors", "figure", "model_colors", "model_lines", "readable_color", "save", "styled",
 ]  # fmt: skip
 
 MODELS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
@@ -119,7 +119,7 @@ def class_colors(names: Iterable[object]) -> dict[str, str]:
     return {str(name): CLASSES[i % len(CLASSES)] for i, name in enumerate(names)}
 
 
-def readable(color: str) -> str:
+def readable_color(color: str) -> str:
     """Darken a color until text is readable on white: a contrast of at least 4.5 (WCAG).
 
     Args:
@@ -129,7 +129,7 @@ def readable(color: str) -> str:
         The color, or a darker one.
 
     Example:
-        >>> readable("#332288"), readable("#88CCEE")
+        >>> readable_color("#332288"), readable_color("#88CCEE")
         ('#332288', '#50798d')
     """
     from matplotlib.colors import to_hex, to_rgb
@@ -234,11 +234,11 @@ _HANDLE = 0.55
 """Inches of the line of a legend entry, and of the gap after it."""
 
 
-def inches(text: str, size: float, bold: bool = False) -> float:
+def text_inches(text: str, size: float, bold: bool = False) -> float:
     """Return the width of a text, that of its longest line.
 
     Example:
-        >>> inches("orbit", 9) < inches("orbit", 9, bold=True) < inches("orbital", 9, bold=True)
+        >>> text_inches("orbit", 9) < text_inches("orbit", 9, bold=True)
         True
     """
     from matplotlib.font_manager import FontProperties
@@ -251,11 +251,11 @@ def inches(text: str, size: float, bold: bool = False) -> float:
     )
 
 
-def shortened(name: str, most: int) -> str:
+def shortened_label(name: str, most: int) -> str:
     """Leave out the middle of a long name, since models often differ only at the end.
 
     Example:
-        >>> shortened("resnet18_rotations_seed_2026", 18)
+        >>> shortened_label("resnet18_rotations_seed_2026", 18)
         'resnet18_…eed_2026'
     """
     if len(name) <= most:
@@ -264,21 +264,21 @@ def shortened(name: str, most: int) -> str:
     return f"{name[: most - 1 - tail]}…{name[-tail:]}"
 
 
-def fitted(name: str, room: float, size: float, lines: int = 2, bold: bool = True) -> str:
+def fitted_label(name: str, room: float, size: float, lines: int = 2, bold: bool = True) -> str:
     r"""Break a name in two, or leave out its middle, until it fits a width in inches.
 
     Example:
-        >>> fitted("plain", 1.0, 9)
+        >>> fitted_label("plain", 1.0, 9)
         'plain'
-        >>> fitted("resnet18_rotations_seed_2026", 1.8, 9)
+        >>> fitted_label("resnet18_rotations_seed_2026", 1.8, 9)
         'resnet18_\nrotations_seed_2026'
     """
     for most in range(len(name), 4, -1):
-        short = shortened(name, most)
+        short = shortened_label(name, most)
         for text in [short, _in_two(short)][:lines]:
-            if inches(text, size, bold) <= room:
+            if text_inches(text, size, bold) <= room:
                 return text
-    return shortened(name, 4)
+    return shortened_label(name, 4)
 
 
 def _in_two(text: str) -> str:
@@ -291,17 +291,17 @@ def _in_two(text: str) -> str:
     return f"{text[:cut].rstrip()}\n{text[cut:]}"
 
 
-def wrapped(text: str, room: float, size: float) -> str:
+def wrapped_label(text: str, room: float, size: float) -> str:
     r"""Break a sentence into lines that fit a width in inches.
 
     Example:
-        >>> wrapped("radius: mean score", 0.8, 7)
+        >>> wrapped_label("radius: mean score", 0.8, 7)
         'radius: mean\nscore'
     """
     lines: list[str] = []
     for word in text.split(" "):
         longer = f"{lines[-1]} {word}" if lines else word
-        if lines and inches(longer, size) > room:
+        if lines and text_inches(longer, size) > room:
             lines.append(word)
         else:
             lines[-1:] = [longer]
@@ -317,6 +317,6 @@ def legend_of(
         >>> legend_of(["plain", "augmented"], 3.4)
         (['plain', 'augmented'], 2)
     """
-    labels = [fitted(name, room - _HANDLE, size, lines=1, bold=False) for name in names]
-    widest = max(inches(label, size) for label in labels) + _HANDLE
+    labels = [fitted_label(name, room - _HANDLE, size, lines=1, bold=False) for name in names]
+    widest = max(text_inches(label, size) for label in labels) + _HANDLE
     return labels, max(1, min(len(labels), most, int(room / widest)))

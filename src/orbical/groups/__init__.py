@@ -61,13 +61,12 @@ from .value_groups import (
 )
 
 __all__ = [
-    "PLACES", "Chart", "Elements", "Group", "Layout", "Part", "affine", "as_group",
-    "brightness", "chart_of", "columns", "cyclic", "cyclic_orders", "decibels", "dihedral",
-    "euclidean", "exact_degree", "flips", "from_matrices", "from_parts", "gains",
-    "homographies", "hue", "icosahedral", "inversion", "longitudes", "o3", "octahedral",
-    "parse", "periodic", "permutations", "pointgroup", "product", "reflections3d", "register",
-    "register_chart", "register_part", "reversal", "rotations", "rotations3d", "scales", "se2",
-    "se3", "semitones", "shear", "shifts", "sign", "slices3d", "so3_quadrature", "speeds",
-    "sphere", "tetrahedral", "time_reversal", "translations", "translations3d", "trivial",
-    "variations", "with_classes",
+    "PLACES", "Chart", "Elements", "Group", "Layout", "Part", "affine", "as_group", "brightness",
+    "chart_of", "columns", "cyclic", "cyclic_orders", "decibels", "dihedral", "euclidean",
+    "exact_degree", "flips", "from_matrices", "from_parts", "gains", "homographies", "hue",
+    "icosahedral", "inversion", "longitudes", "o3", "octahedral", "parse", "periodic",
+    "permutations", "pointgroup", "product", "reflections3d", "register", "register_chart",
+    "register_part", "reversal", "rotations", "rotations3d", "scales", "se2", "se3", "semitones",
+    "shear", "shifts", "sign", "slices3d", "so3_quadrature", "speeds", "sphere", "tetrahedral",
+    "time_reversal", "translations", "translations3d", "trivial", "variations", "with_classes",
 ]  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, check_name, real_number
-from .group_parts import DIMENSIONS, PARTS, Array, Reach, clean, part_of
+from .group_parts import DIMENSIONS, PARTS, Array, Reach, clean_group_matrices, part_of
 
 PLACES = {
     "identity": "at the identity",
@@ -258,7 +258,7 @@ def _numbers(part: Array) -> Array:
     return np.array(codes, float)[place]
 
 
-def distinct(elements: Elements) -> tuple[Array, Array]:
+def distinct_elements(elements: Elements) -> tuple[Array, Array]:
     """Return the first of equal elements, in their order, and for each element its place there."""
     keys = np.round(_signature(elements), 9) + 0.0  # + 0.0 turns -0.0 into 0.0
     _, first, same = np.unique(keys, axis=0, return_index=True, return_inverse=True)
@@ -273,7 +273,7 @@ def homogeneous(linear: Array, shift: Array | None = None) -> Array:
     matrices[:, :dimension, :dimension] = linear
     if shift is not None:
         matrices[:, :dimension, dimension] = shift
-    return clean(matrices)
+    return clean_group_matrices(matrices)
 
 
 def _is_exact_on_grid(parts: Mapping[str, Array]) -> bool:
@@ -331,7 +331,7 @@ def line_group(
     )
 
 
-def few_enough(spec: str, count: float) -> None:
+def check_group_size(spec: str, count: float) -> None:
     """Refuse a group with too many elements for memory before it is created."""
     if count > MOST_ELEMENTS:
         given = f"{count:,}".removesuffix(".0")  # too large for a float, or infinite
@@ -344,7 +344,7 @@ def grid_line(name: str, radius: float, step: float, dimension: int) -> Array:
         raise InputError("radius, step", "a radius >= 0 and a step > 0", f"{radius!r} and {step!r}")
     width = 2 * (radius / step) + 1
     spec = f"{name}:{as_text(radius)}:{as_text(step)}"
-    few_enough(spec, math.prod([width] * dimension))  # may be infinite
+    check_group_size(spec, math.prod([width] * dimension))  # may be infinite
     half = round(radius / step)
     if not math.isclose(half * step, radius, abs_tol=1e-9):
         raise InputError("radius", f"a multiple of the step {step!r}", repr(radius))
@@ -360,7 +360,7 @@ def as_text(number: float) -> str:
     return repr(float(number)).removesuffix(".0")
 
 
-def tiles(index: Array) -> Layout:
+def group_tiles(index: Array) -> Layout:
     """Return the layout of elements as a row of tiles."""
     return Layout("tiles", index)
 
@@ -409,12 +409,12 @@ def product(a: Group, b: Group) -> Group:
             "groups with different coordinates",
             f"{twice[0]!r} in both {a.spec} and {b.spec}",
         )
-    few_enough(f"{a.spec}*{b.spec}", len(a) * len(b))
+    check_group_size(f"{a.spec}*{b.spec}", len(a) * len(b))
     first, second = np.divmod(np.arange(len(a) * len(b)), len(b))
     combined = a[first].compose(b[second])
     overlap = {*a.parts} & {*b.parts}
     # An element that is a product in several ways is listed once, with all its weight.
-    kept, place = distinct(combined) if overlap else (np.arange(len(first)),) * 2
+    kept, place = distinct_elements(combined) if overlap else (np.arange(len(first)),) * 2
     weights = np.bincount(place, (a.weights[:, None] * b.weights[None]).ravel())
     combined, first, second = combined[kept], first[kept], second[kept]
     coords = {name: values[first] for name, values in a.coords.items()}
@@ -427,7 +427,7 @@ def product(a: Group, b: Group) -> Group:
         f"{a.spec}*{b.spec}",
         dict(combined.parts),
         coords=coords,
-        layout=tiles(place[cells.reshape(shape)]),
+        layout=group_tiles(place[cells.reshape(shape)]),
         measure=a.measure if a.measure == b.measure else f"{a.measure}; {b.measure}",
         closed=False,
         weights=weights,

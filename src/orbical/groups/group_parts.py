@@ -50,8 +50,8 @@ class Part:
     def matrices(cls, moves: str = "") -> Part:
         """Return the rule of invertible matrices `[K, d, d]` of any dimension."""
         return cls(
-            lambda second, first: clean(second @ first),
-            lambda part: clean(np.linalg.inv(part)),
+            lambda second, first: clean_group_matrices(second @ first),
+            lambda part: clean_group_matrices(np.linalg.inv(part)),
             lambda part: np.eye(part.shape[-1])[None],
             moves,
         )
@@ -64,8 +64,8 @@ class Part:
         length in `unit`.
         """
         return cls(
-            lambda second, first: clean(_scaled(second @ first)),
-            lambda part: clean(_scaled(np.linalg.inv(part))),
+            lambda second, first: clean_group_matrices(_scaled(second @ first)),
+            lambda part: clean_group_matrices(_scaled(np.linalg.inv(part))),
             lambda part: np.eye(part.shape[-1])[None],
             moves,
             lambda part: _reach_of_maps(part, unit),
@@ -192,7 +192,7 @@ def _reach_of_maps(maps: Array, unit: str) -> Reach:
     return np.round(np.rad2deg(np.arctan2(sine, cosine)), 9), "°"
 
 
-def clean(matrices: Array) -> Array:
+def clean_group_matrices(matrices: Array) -> Array:
     """Round entries that are almost integers, so that quarter turns are exact."""
     nearest = np.round(matrices)
     return np.where(np.abs(matrices - nearest) < 1e-14, nearest, matrices)
@@ -200,9 +200,9 @@ def clean(matrices: Array) -> Array:
 
 def _within_cell(matrices: Array) -> Array:
     """Take shifts modulo 1; one that is almost 1 is 0."""
-    found = clean(matrices)
+    found = clean_group_matrices(matrices)
     shift = found[:, :-1, -1]
-    found[:, :-1, -1] = clean(shift - np.floor(shift + 1e-9))
+    found[:, :-1, -1] = clean_group_matrices(shift - np.floor(shift + 1e-9))
     return found
 
 

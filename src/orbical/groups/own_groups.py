@@ -12,8 +12,8 @@ import numpy as np
 
 from .._numpy import as_numpy
 from ..errors import InputError
-from .group import Group, Layout, homogeneous, is_closed, make_group, tiles
-from .group_parts import DIMENSIONS, Array, clean, part_of
+from .group import Group, Layout, group_tiles, homogeneous, is_closed, make_group
+from .group_parts import DIMENSIONS, Array, clean_group_matrices, part_of
 
 
 def from_parts(
@@ -74,7 +74,7 @@ def from_parts(
         name,
         arrays,
         coords=names,
-        layout=tiles(np.arange(count)[None]) if layout is None else _checked(layout, count),
+        layout=group_tiles(np.arange(count)[None]) if layout is None else _checked(layout, count),
         measure=measure
         or ("uniform on the given elements" if weights is None else "given weights"),
         closed=False,
@@ -156,7 +156,10 @@ def from_matrices(
         matrices = homogeneous(matrices)
     digest = hashlib.sha256(matrices.tobytes()).hexdigest()[:8]
     return from_parts(
-        f"from_matrices:{part}:{digest}", {part: clean(matrices)}, weights=weights, coords=coords
+        f"from_matrices:{part}:{digest}",
+        {part: clean_group_matrices(matrices)},
+        weights=weights,
+        coords=coords,
     )
 
 

@@ -18,16 +18,16 @@ from .group import (
     Group,
     Layout,
     as_text,
-    few_enough,
+    check_group_size,
     grid_line,
+    group_tiles,
     homogeneous,
     line_group,
     make_group,
     product,
-    tiles,
 )
 from .group_names import register
-from .group_parts import Array, clean
+from .group_parts import Array, clean_group_matrices
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
@@ -48,7 +48,7 @@ def cyclic(n: int) -> Group:
     (4, True)
     """
     group = _equal_turns("cyclic", n)
-    row = tiles(np.arange(len(group))[None])
+    row = group_tiles(np.arange(len(group))[None])
     return dataclasses.replace(group, layout=row) if len(group) <= 8 else group
 
 
@@ -68,7 +68,7 @@ def rotations(n: float = 72, to: float | None = None, samples: int | None = None
         return _equal_turns("rotations", n)  # type: ignore[arg-type] # checked there
     first, last = real_number("n", n), real_number("to", 0.0 if to is None else to)
     count = whole_number("samples", 0 if samples is None else samples, 1)
-    few_enough(f"rotations:{n}:{to}:{count}", count)
+    check_group_size(f"rotations:{n}:{to}:{count}", count)
     angle = np.linspace(first, last, count)
     angle[np.abs(angle) < 1e-9] = 0.0
     if not -180 <= first <= 0 <= last <= 180 or not (angle == 0).any():
@@ -81,7 +81,7 @@ def rotations(n: float = 72, to: float | None = None, samples: int | None = None
 
 def _equal_turns(name: str, n: int) -> Group:
     n = whole_number("n", n, 1)
-    few_enough(f"{name}:{n}", n)
+    check_group_size(f"{name}:{n}", n)
     angle = np.arange(n) * 360.0 / n
     circle = Layout("circle", np.arange(n), {"angle": angle})
     parts = {"plane": homogeneous(turned_by(angle))}
@@ -92,7 +92,7 @@ def _equal_turns(name: str, n: int) -> Group:
 def dihedral(n: int) -> Group:
     """Return D_n: n rotations, and each of them after a left-right mirror; 2n elements."""
     n = whole_number("n", n, 1)
-    few_enough(f"dihedral:{n}", 2 * n)
+    check_group_size(f"dihedral:{n}", 2 * n)
     angle = np.tile(np.arange(n) * 360.0 / n, 2)
     mirrored = np.repeat([False, True], n)
     linear = turned_by(angle)
@@ -101,7 +101,7 @@ def dihedral(n: int) -> Group:
         f"dihedral:{n}",
         {"plane": homogeneous(linear)},
         coords={"angle": angle, "flip": np.where(mirrored, "mirrored", "plain")},
-        layout=tiles(np.arange(2 * n).reshape(2, n)),
+        layout=group_tiles(np.arange(2 * n).reshape(2, n)),
     )
 
 
@@ -113,7 +113,7 @@ def flips() -> Group:
         "flips",
         {"plane": homogeneous(np.einsum("ki,ij->kij", signs, np.eye(2)))},
         coords={"flip": np.array(["none", "horizontal", "vertical", "both"])},
-        layout=tiles(np.arange(4).reshape(2, 2)),
+        layout=group_tiles(np.arange(4).reshape(2, 2)),
     )
 
 
@@ -167,7 +167,7 @@ def factor_group(
 ) -> Group:
     """Return a group of n factors from low to high, 1 among them, log-uniform, drawn as a line."""
     n = whole_number("n", n, 1)
-    few_enough(f"{name}:{low}:{high}:{n}", n)
+    check_group_size(f"{name}:{low}:{high}:{n}", n)
     if not 0 < real_number("low", low) <= 1 <= real_number("high", high):
         raise InputError("low, high", "0 < low <= 1 <= high", f"{low!r} and {high!r}")
     log = np.linspace(math.log(low), math.log(high), n)
@@ -204,7 +204,7 @@ def _about_zero(name: str, limit: float, n: int, middle: str) -> Array:
     n = whole_number("n", n, 1)
     if n % 2 == 0:
         raise InputError("n", f"an odd number, so that {middle} is among them", n)
-    few_enough(f"{name}:{limit}:{n}", n)
+    check_group_size(f"{name}:{limit}:{n}", n)
     real_number("limit", limit, "> 0")
     return np.asarray(np.arange(-(n // 2), n // 2 + 1) * (float(limit) / max(n // 2, 1)))
 
@@ -240,7 +240,7 @@ def se2(n: int = 64, radius: float = 4) -> Group:
         f"se2:{n}:{as_text(radius)}",
         {"plane": homogeneous(turned_by(angle), np.stack([dx, dy], -1))},
         coords={"angle": angle, "dx": dx, "dy": dy},
-        layout=tiles(np.arange(n)[None]),
+        layout=group_tiles(np.arange(n)[None]),
         measure="Haar on the sampled window",
         closed=n == 1,
     )
@@ -300,7 +300,7 @@ def affine(
             "dx": dx,
             "dy": dy,
         },
-        layout=tiles(np.arange(n)[None]),
+        layout=group_tiles(np.arange(n)[None]),
         measure="uniform on the sampled window of angles, log scales, shears and shifts",
         closed=n == 1,
     )
@@ -324,7 +324,7 @@ def homographies(limit: float = 20, n: int = 5, focal: float = 100) -> Group:
         >>> group.name(5), group.has_homographies
         ('pan 20, tilt 0', True)
     """
-    few_enough(f"homographies:{limit}:{n}", whole_number("n", n, 1) ** 2)
+    check_group_size(f"homographies:{limit}:{n}", whole_number("n", n, 1) ** 2)
     if not 0 < real_number("limit", limit) < 90:
         raise InputError("limit", "an angle between 0 and 90 degrees", repr(limit))
     real_number("focal", focal, "> 0")
@@ -355,14 +355,14 @@ def camera_views(pan: Array, tilt: Array, focal: float) -> Array:
     turned = Rotation.from_euler("yx", np.stack([pan, -tilt], -1), degrees=True)
     lens = np.diag([focal, focal, 1.0])
     maps = lens @ turned.as_matrix() @ np.linalg.inv(lens)
-    return clean(maps / maps[:, 2:, 2:])
+    return clean_group_matrices(maps / maps[:, 2:, 2:])
 
 
 def _count(name: str, n: int, **limits: float) -> int:
     """Return the number of elements, after checking that no limit of the window is negative."""
     for argument, value in limits.items():
         real_number(argument, value, ">= 0")
-    few_enough(f"{name}:{n}", whole_number("n", n, 1))
+    check_group_size(f"{name}:{n}", whole_number("n", n, 1))
     return int(n)
 
 

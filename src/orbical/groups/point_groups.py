@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from ..errors import check_name, unknown_name
-from .group import Elements, Group, distinct, homogeneous, make_group, tiles
+from .group import Elements, Group, distinct_elements, group_tiles, homogeneous, make_group
 from .group_names import register
 from .group_parts import Array
 
@@ -154,7 +154,7 @@ def _generated(names: list[str]) -> Array:
     found = steps[:1]
     while True:
         products = homogeneous(np.einsum("aij,bjk->abik", steps, found).reshape(-1, 3, 3))
-        kept, _ = distinct(Elements({"space": products}, len(products)))
+        kept, _ = distinct_elements(Elements({"space": products}, len(products)))
         if len(kept) == len(found):
             return found
         found = products[kept][:, :3, :3]
@@ -174,7 +174,7 @@ def _named(spec: str, matrices: Array) -> Group:
         spec,
         {"space": homogeneous(matrices[order])},
         coords={"operation": np.array([_symbol(turns[one], bool(improper[one])) for one in order])},
-        layout=tiles(np.arange(count).reshape(-1, width)),
+        layout=group_tiles(np.arange(count).reshape(-1, width)),
     )
 
 
@@ -205,12 +205,12 @@ def _symbol(turn: _Turn, improper: bool) -> str:
     return f"{about}{several}{sign} [{_axis(-np.array(direction))}]"
 
 
-def operation_words(symbol: str) -> str:
+def _operation_words(symbol: str) -> str:
     """Return what an operation does, with its symbol after it.
 
-    >>> [operation_words(one) for one in ("1", "-1", "m [100]", "4+ [001]", "-3^2- [111]")][:3]
+    >>> [_operation_words(one) for one in ("1", "-1", "m [100]", "4+ [001]", "-3^2- [111]")][:3]
     ['identity (1)', 'inversion (-1)', 'mirror across [100] (m)']
-    >>> operation_words("4+ [001]"), operation_words("-3- [111]")
+    >>> _operation_words("4+ [001]"), _operation_words("-3- [111]")
     ('90° about [001] (4+)', '-120° about [111] and inversion (-3-)')
     """
     kind, _, axis = symbol.partition(" ")
@@ -227,7 +227,7 @@ def operation_words(symbol: str) -> str:
 def spoken_name(group: Group, index: int) -> str:
     """Return the name of an element for readers: operations in words, others by coordinates."""
     if [*group.coords] == ["operation"]:
-        return operation_words(str(group.coords["operation"][index]))
+        return _operation_words(str(group.coords["operation"][index]))
     return group.name(index)
 
 

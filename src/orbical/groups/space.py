@@ -16,13 +16,13 @@ from .group import (
     Group,
     Layout,
     as_text,
-    distinct,
-    few_enough,
+    check_group_size,
+    distinct_elements,
     grid_line,
+    group_tiles,
     homogeneous,
     make_group,
     product,
-    tiles,
 )
 from .group_names import register
 from .group_parts import Array
@@ -38,7 +38,7 @@ def rotations3d(n: int = 256) -> Group:
     from scipy.spatial.transform import Rotation
 
     n = whole_number("n", n, 1)
-    few_enough(f"rotations3d:{n}", n)
+    check_group_size(f"rotations3d:{n}", n)
     s = np.arange(n) + 0.5
     inner, outer = np.sqrt(s / n), np.sqrt(1 - s / n)
     alpha, beta = 2 * np.pi * s / math.sqrt(2), 2 * np.pi * s / 1.533751168755204288118041413
@@ -68,7 +68,7 @@ def inversion() -> Group:
     sign = np.array([1.0, -1.0])
     parts = {"space": homogeneous(sign[:, None, None] * np.eye(3))}
     return make_group(
-        "inversion", parts, coords={"inversion": sign}, layout=tiles(np.arange(2)[None])
+        "inversion", parts, coords={"inversion": sign}, layout=group_tiles(np.arange(2)[None])
     )
 
 
@@ -85,7 +85,7 @@ def reflections3d() -> Group:
         "reflections3d",
         {"space": homogeneous(signs[:, :, None] * np.eye(3))},
         coords={"flip": np.array(mirrored)},
-        layout=tiles(np.arange(8).reshape(2, 4)),
+        layout=group_tiles(np.arange(8).reshape(2, 4)),
     )
 
 
@@ -116,7 +116,7 @@ def translations3d(radius: float, step: float = 1) -> Group:
         f"translations3d:{as_text(radius)}:{as_text(step)}",
         {"space": homogeneous(np.tile(np.eye(3), (count, 1, 1)), shift)},
         coords={"dx": shift[:, 0], "dy": shift[:, 1], "dz": shift[:, 2]},
-        layout=tiles(np.arange(count).reshape(len(line), -1)),
+        layout=group_tiles(np.arange(count).reshape(len(line), -1)),
         measure="uniform on the sampled window",
         closed=count == 1,
     )
@@ -137,7 +137,7 @@ def slices3d(azimuths: int = 72, angles: int = 13) -> Group:
     from scipy.spatial.transform import Rotation
 
     azimuths, angles = whole_number("azimuths", azimuths, 1), whole_number("angles", angles, 2)
-    few_enough(f"slices3d:{azimuths}:{angles}", 3 * azimuths * angles)
+    check_group_size(f"slices3d:{azimuths}:{angles}", 3 * azimuths * angles)
     azimuth = np.arange(azimuths) * 360.0 / azimuths
     angle = np.linspace(0.0, 180.0, angles)
     first, second = (
@@ -150,7 +150,7 @@ def slices3d(azimuths: int = 72, angles: int = 13) -> Group:
     )
     vector = np.deg2rad(angle)[None, None, :, None] * axis[:, :, None, :]
     matrices = homogeneous(Rotation.from_rotvec(vector.reshape(-1, 3)).as_matrix())
-    kept, cell = distinct(Elements({"space": matrices}, len(matrices)))
+    kept, cell = distinct_elements(Elements({"space": matrices}, len(matrices)))
     plane, turn = np.divmod(kept, azimuths * angles)
     return make_group(
         f"slices3d:{azimuths}:{angles}",
@@ -195,7 +195,7 @@ def so3_quadrature(degree: int = 4) -> Group:
 
     degree = whole_number("degree", degree, 1)
     turns, nodes = degree + 1, math.ceil((degree + 3) / 2)
-    few_enough(f"so3_quadrature:{degree}", (nodes - 2) * turns**2 + 2 * turns)
+    check_group_size(f"so3_quadrature:{degree}", (nodes - 2) * turns**2 + 2 * turns)
     cosine, share = _lobatto(nodes)
     around = np.arange(turns) * 2 * np.pi / turns
     first, second = (each.ravel() for each in np.meshgrid(around, around, indexing="ij"))
@@ -240,7 +240,7 @@ def sphere(degree: int = 8) -> Group:
 
     degree = whole_number("degree", degree, 1)
     turns, nodes = degree + 1, math.ceil((degree + 3) / 2)
-    few_enough(f"sphere:{degree}", (nodes - 2) * turns + 2)
+    check_group_size(f"sphere:{degree}", (nodes - 2) * turns + 2)
     cosine, share = _lobatto(nodes)
     angle, azimuth = np.rad2deg(np.arccos(cosine)), np.arange(turns) * 360.0 / turns
     between = np.stack(np.meshgrid(azimuth, angle[1:-1], indexing="ij"), -1).reshape(-1, 2)

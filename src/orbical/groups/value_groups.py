@@ -20,13 +20,13 @@ from .group import (
     Group,
     Layout,
     as_text,
-    few_enough,
+    check_group_size,
     grid_line,
+    group_tiles,
     homogeneous,
     is_closed,
     line_group,
     make_group,
-    tiles,
 )
 from .group_names import register
 from .group_parts import Array, part_of
@@ -64,7 +64,7 @@ def permutations(n: int, samples: int | None = None, seed: int = 0) -> Group:
         rows = np.array(list(itertools.permutations(range(n))))
     else:
         samples, seed = whole_number("samples", samples, 1), whole_number("seed", seed, 0)
-        few_enough(f"permutations:{n}:{samples}", samples)
+        check_group_size(f"permutations:{n}:{samples}", samples)
         if n * samples > _MOST_ROWS:
             raise InputError(
                 "n",
@@ -91,7 +91,7 @@ def _orders(spec: str, rows: Array, measure: str = "Haar", closed: bool = True) 
         spec,
         {"rows": rows},
         coords=coords,
-        layout=tiles(cells.reshape(-1, width)),
+        layout=group_tiles(cells.reshape(-1, width)),
         measure=measure,
         closed=closed,
     )
@@ -105,7 +105,7 @@ def cyclic_orders(n: int) -> Group:
     ['A B C', 'B C A', 'C A B']
     """
     n = whole_number("n", n, 1)
-    few_enough(f"cyclic_orders:{n}", n * n)
+    check_group_size(f"cyclic_orders:{n}", n * n)
     return _orders(f"cyclic_orders:{n}", (np.arange(n)[:, None] + np.arange(n)) % n)
 
 
@@ -117,7 +117,7 @@ def reversal(n: int) -> Group:
     ['A B C D', 'D C B A']
     """
     n = whole_number("n", n, 2)
-    few_enough(f"reversal:{n}", 2 * n)
+    check_group_size(f"reversal:{n}", 2 * n)
     return _orders(f"reversal:{n}", np.stack([np.arange(n), np.arange(n)[::-1]]))
 
 
@@ -150,7 +150,7 @@ def variations(*names: str, products: ArrayLike | None = None) -> Group:
     count = len(words)
     facts: dict[str, Any] = {
         "coords": {"variation": np.array(words)},
-        "layout": tiles(np.arange(count)[None]),
+        "layout": group_tiles(np.arange(count)[None]),
         "measure": "uniform on the given elements",
     }
     if products is None:
@@ -224,12 +224,12 @@ def columns(*moves: str) -> Group:
                     made = f"{found[old]}, then {move}".removeprefix("none, then ")
                     found[new] = min(made, _column_words(names, new), key=len)
                     fresh.append(new)
-        few_enough("columns", len(found) * len(names))
+        check_group_size("columns", len(found) * len(names))
     return make_group(
         ":".join(["columns", *changes]),
         {"columns": np.array([*found])},
         coords={"change": np.array([*found.values()])},
-        layout=tiles(np.arange(len(found))[None]),
+        layout=group_tiles(np.arange(len(found))[None]),
     )
 
 
@@ -258,7 +258,7 @@ def _column_changes(move: str) -> dict[str, str]:
 def time_reversal() -> Group:
     """Return the group of forward and reversed time, for pairs of frames and signals."""
     time = {"time": np.array([1.0, -1.0])}
-    return make_group("time_reversal", time, coords=time, layout=tiles(np.arange(2)[:, None]))
+    return make_group("time_reversal", time, coords=time, layout=group_tiles(np.arange(2)[:, None]))
 
 
 @register()
@@ -273,7 +273,7 @@ def hue(n: int = 12) -> Group:
     from scipy.spatial.transform import Rotation
 
     n = whole_number("n", n, 1)
-    few_enough(f"hue:{n}", n)
+    check_group_size(f"hue:{n}", n)
     angle = np.arange(n) * 360.0 / n
     vector = np.deg2rad(angle)[:, None] * np.ones(3) / np.sqrt(3)
     return make_group(
@@ -359,7 +359,7 @@ def _cells(name: str, columns: int, rows: int, mirrors: str) -> Group:
     if mirrors not in ("", "full"):
         raise InputError("mirrors", "'full' or nothing", repr(mirrors))
     kinds = [*_MIRRORS] if mirrors else ["none"]
-    few_enough(name, len(kinds) * columns * rows)
+    check_group_size(name, len(kinds) * columns * rows)
     kind, column, row = (
         part.ravel()
         for part in np.meshgrid(range(len(kinds)), range(columns), range(rows), indexing="ij")
@@ -372,11 +372,11 @@ def _cells(name: str, columns: int, rows: int, mirrors: str) -> Group:
     coords |= {"share_y": row / rows} if rows > 1 else {}
     coords |= {"mirror": np.array(kinds)[kind]} if mirrors else {}
     index = np.arange(len(kind))
-    layout = tiles(index.reshape(len(kinds) * columns, rows).T)
+    layout = group_tiles(index.reshape(len(kinds) * columns, rows).T)
     if len(kinds) == rows == 1:
         layout = Layout("circle", index, {"angle": 360 * column / columns})
     elif rows == 1:
-        layout = tiles(index.reshape(len(kinds), columns))
+        layout = group_tiles(index.reshape(len(kinds), columns))
     sizes = [str(columns), *([] if globe or (rows == 1 and not mirrors) else [str(rows)])]
     return make_group(
         ":".join([name, *sizes, *filter(None, [mirrors])]),
@@ -395,7 +395,7 @@ def sign() -> Group:
     """
     factor = np.array([1.0, -1.0])
     return make_group(
-        "sign", {"gain": factor}, coords={"sign": factor}, layout=tiles(np.arange(2)[:, None])
+        "sign", {"gain": factor}, coords={"sign": factor}, layout=group_tiles(np.arange(2)[:, None])
     )
 
 

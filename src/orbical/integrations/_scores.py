@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field
 
 import torch
 
-from ..calibration import MEASURES, entry_of, kinds_of
+from ..calibration import MEASURES, measure_entry, measure_kinds
 from ..errors import InputError, check_name
 from ..groups import Group, as_group
 from ..store import Scan
@@ -50,7 +50,7 @@ class OrbitScores:
             if not kinds:
                 lack = "labels" if _kinds(self.task, labeled=True) else "confidence or uncertainty"
                 raise InputError("measures", f"none without {lack}", repr(name))
-            entry = entry_of(name, *kinds)
+            entry = measure_entry(name, *kinds)
             if entry.one_target and target is not None and target.shape[-1] > 1:
                 raise InputError("measures", "those of vectors", repr(name))
 
@@ -89,7 +89,7 @@ class OrbitScores:
 
 def _kinds(task: Task, *, labeled: bool) -> tuple[str, ...]:
     declared = task.variables(labeled).items()
-    return kinds_of(name for name, variable in declared if not variable.optional)
+    return measure_kinds(name for name, variable in declared if not variable.optional)
 
 
 def summary_scores(scan: Scan) -> dict[str, float]:

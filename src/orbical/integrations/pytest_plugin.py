@@ -52,10 +52,10 @@ def orbical_check(pytestconfig: pytest.Config) -> Callable[..., None]:
         **thresholds: float,
     ) -> None:
         from ..checks import check as checked
-        from ..checks import configured
+        from ..checks import configured_check
 
         given = thresholds | {"strict": strict, "models": models}
-        settings = configured(pytestconfig.rootpath / "pyproject.toml", given)
+        settings = configured_check(pytestconfig.rootpath / "pyproject.toml", given)
         broken = ("fail", "inconclusive") if settings.pop("strict", False) else ("fail",)
         rows = checked(scan, **settings)
         failed = [str(row) for row in rows if row.outcome in broken]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..store import Scan
     from .access import check_host
     from .previews.preview import PREVIEW_SAMPLES, Preview
-    from .previews.proposals import proposed
+    from .previews.proposals import proposed_preview
     from .previews.settings import PREVIEW_GROUPS
     from .reports import report
     from .server import Server, serve
@@ -28,7 +28,7 @@ else:  # the commands start fast
         {
             "access": "check_host",
             "previews.preview": "PREVIEW_SAMPLES Preview",
-            "previews.proposals": "proposed",
+            "previews.proposals": "proposed_preview",
             "previews.settings": "PREVIEW_GROUPS",
             "reports": "report",
             "server": "Server serve",
@@ -99,7 +99,7 @@ def view(
     about = {"task": task, "preprocess": preprocess, "read": read, "orbits": orbits}
     about |= {"classes": classes, "names": names, "worst": worst}
     session = open_session(scan, models, data, **about)
-    if in_notebook():
+    if _in_notebook():
         from .widget import widget
 
         return widget(session)
@@ -234,10 +234,10 @@ def found_scans(folder: Path) -> dict[str, Scan | StoreError]:
     return scans
 
 
-def in_notebook() -> bool:
+def _in_notebook() -> bool:
     """Check whether this runs in a notebook that can show widgets.
 
-    >>> in_notebook()
+    >>> _in_notebook()
     False
     """
     marimo = sys.modules.get("marimo")

@@ -107,7 +107,7 @@ def result_within(future: Future[object], patience_s: float) -> Any:
     return future.result()
 
 
-def wait_for_tasks() -> bool:
+def _wait_for_tasks() -> bool:
     """Wait for running tasks, not for long; return whether all have ended.
 
     Python ends daemon threads wherever they are, and within torch that aborts the program.
@@ -118,7 +118,7 @@ def wait_for_tasks() -> bool:
 def leave(status: int = 0) -> None:
     """End a command although tasks run that do not end, before Python aborts in one of them."""
     try:
-        ended = wait_for_tasks()
+        ended = _wait_for_tasks()
     except KeyboardInterrupt:  # again: without waiting, then
         ended = False
     if not ended:
@@ -127,7 +127,7 @@ def leave(status: int = 0) -> None:
         os._exit(status)
 
 
-atexit.register(wait_for_tasks)
+atexit.register(_wait_for_tasks)
 
 
 STOP = "stop"

@@ -121,7 +121,7 @@ def web_sources() -> dict[str, str]:
     >>> "moves/index.js" in web_sources()
     True
     """
-    found = read_static_files()
+    found = _read_static_files()
     return {path: found[path].content.decode() for path in found if path.endswith(".js")}
 
 
@@ -131,7 +131,7 @@ def web_style() -> str:
     >>> ".orbical .section {" in web_style()
     True
     """
-    found = read_static_files()
+    found = _read_static_files()
     names = _STYLE.findall(found["index.html"].content.decode())
     return "\n".join(found[name].content.decode() for name in names)
 
@@ -143,7 +143,7 @@ def page_files() -> dict[str, StaticFile]:
     >>> sorted(page_files())
     ['app.css', 'app.js', 'icon.svg', 'index.html']
     """
-    found = read_static_files()
+    found = _read_static_files()
     page = found["index.html"].content.decode()
     (entry,) = _SCRIPT.findall(page)
     script, style = bundle(entry, web_sources()), web_style()
@@ -186,7 +186,7 @@ class StaticFile:
     type: str
 
 
-def read_static_files() -> dict[str, StaticFile]:
+def _read_static_files() -> dict[str, StaticFile]:
     """Read every file of the page, by path below `web/`."""
     web = Path(__file__).with_name("web")
     return {

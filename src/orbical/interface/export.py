@@ -15,7 +15,7 @@ from .._text import csv_text
 from ..errors import check_name
 from ..store import Json
 from .background import Progress
-from .reports.writing import MOST_BYTES, SAMPLES, build_report, report, single_page
+from .reports.writing import report_page
 from .session.filter_columns import sample_columns, values_of
 from .session.input_pictures import thumbnails
 from .session.request import Answer, Request
@@ -25,10 +25,7 @@ from .session.saved_lists import tagged
 from .session.scan_view import ScanView
 from .session.subset_curves import aggregate
 
-__all__ = ["available", "csv", "exported", "indices", "parquet", "report", "report_file"]
-
 Array = np.ndarray
-FEWEST = 100
 REPORT_STEPS = 7
 """About how many steps the making of a report tells of."""
 File = tuple[str, str, bytes]
@@ -153,23 +150,19 @@ def _png(picture: Array | None) -> bytes:
     return held.getvalue()
 
 
-def report_file(request: Request) -> File:
-    """Write the scan as one page, with fewer samples if it would be too large for one file."""
-    samples, steps, view = SAMPLES, itertools.count(), request.view
+def _report(request: Request) -> File:
+    steps = itertools.count()
 
     def advance(work: str) -> None:
         request.progress.tell(min(0.9, next(steps) / REPORT_STEPS), work)
 
-    while True:
-        text = single_page(*build_report(view, samples=samples, advance=advance))
-        if len(text) <= MOST_BYTES or samples <= FEWEST:
-            return f"{view.name}.html", "text/html", text.encode()
-        samples //= 2
+    text = report_page(request.view, advance)
+    return f"{request.view.name}.html", "text/html", text.encode()
 
 
 FILES: dict[str, Callable[[Request], File]] = {
     "csv": csv,
     "indices": indices,
     "parquet": parquet,
-    "report": report_file,
+    "report": _report,
 }

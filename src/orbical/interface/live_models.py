@@ -23,7 +23,7 @@ from ..data import Samples, as_preprocessing, recorded_preprocessing
 from ..errors import InputError, ModelError, OrbicalError
 from ..groups import Elements
 from ..predictors import Predictor, as_predictor
-from ..scanning import Sweep, errors_in, plain
+from ..scanning import Sweep, errors_in, plain_setting
 from ..store import ModelEntry, Scan
 from ..tasks import Reader, Task
 from .background import DaemonPool, result_within
@@ -313,7 +313,7 @@ class LiveModels:
 
     def _find_task(self, task: Task | None, read: Reader | None) -> Task | None:
         if task is not None:
-            if plain(task.describe()) != asdict(self.scan.record.task):
+            if plain_setting(task.describe()) != asdict(self.scan.record.task):
                 self.warnings.append("the task passed differs from that of the scan")
             return task
         described = self.scan.record.task

@@ -132,7 +132,7 @@ class Server:
         config = uvicorn.Config(
             self.application(),
             log_level="warning",
-            http=protocol_with_timeout(),
+            http=_protocol_with_timeout(),
             access_log=False,
             ws="websockets-sansio",
             ws_max_size=MOST_MESSAGE_BYTES,
@@ -334,7 +334,7 @@ TIMEOUT_S = 10.0
 """How long a client may take to send the head of a request."""
 
 
-def protocol_with_timeout() -> Any:
+def _protocol_with_timeout() -> Any:
     """Return uvicorn's HTTP protocol with a limit on the time to send the head of a request.
 
     uvicorn itself waits forever for the second half of a request.

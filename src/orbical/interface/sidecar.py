@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, StoreError
-from ..store import explained, is_remote, waiting_lock, write_file
+from ..store import explained_store_errors, is_remote, waiting_lock, write_file
 
 SUFFIX = ".view"
 MOST_DOCUMENT_BYTES = 1 << 20
@@ -62,7 +62,7 @@ class Sidecar:
         found = self._content(_file(name), MOST_DOCUMENT_BYTES)
         if found is None:
             return copy.deepcopy(default)
-        with explained(f"{name}.json", "cannot be read; repair or remove it"):
+        with explained_store_errors(f"{name}.json", "cannot be read; repair or remove it"):
             return json.loads(found)
 
     def update(self, name: str, default: object, change: Callable[[object], object]) -> Any:
@@ -130,7 +130,10 @@ class Sidecar:
         path = self.folder / file
         if path.is_symlink() or not path.is_file():  # a link could lead to any file
             return None
-        with explained(f"{self.folder.name}/{file}", "cannot be read"), path.open("rb") as content:
+        with (
+            explained_store_errors(f"{self.folder.name}/{file}", "cannot be read"),
+            path.open("rb") as content,
+        ):
             found = content.read(most + 1)
         if len(found) > most:
             raise StoreError(f"{file}: expected at most {most:,} bytes, got more")

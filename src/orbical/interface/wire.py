@@ -41,19 +41,19 @@ def encode(header: Mapping[str, object], arrays: Mapping[str, np.ndarray | bytes
             entries.append({"name": name, "dtype": PNG, "shape": [len(array)]})
             buffers.append(array)
         else:
-            plain = as_wire_array(array)
+            plain = _as_wire_array(array)
             entries.append({"name": name, "dtype": _NAMES[plain.dtype], "shape": list(plain.shape)})
             buffers.append(plain.tobytes())
-    text = json.dumps(to_plain_json({**header, "arrays": entries}), allow_nan=False).encode()
+    text = json.dumps(_to_plain_json({**header, "arrays": entries}), allow_nan=False).encode()
     text += b" " * (-len(text) % 4)
     padded = [part for buffer in buffers for part in (buffer, b"\0" * (-len(buffer) % 4))]
     return b"".join([struct.pack("<I", len(text)), text, *padded])
 
 
-def as_wire_array(array: np.ndarray) -> np.ndarray:
+def _as_wire_array(array: np.ndarray) -> np.ndarray:
     """Return a contiguous array of one of the four types of the format.
 
-    >>> as_wire_array(np.array([True])).dtype, as_wire_array(np.arange(2.0)).dtype
+    >>> _as_wire_array(np.array([True])).dtype, _as_wire_array(np.arange(2.0)).dtype
     (dtype('uint8'), dtype('float32'))
     """
     array = np.asarray(array)
@@ -65,18 +65,18 @@ def as_wire_array(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array)
 
 
-def to_plain_json(value: object) -> Any:
+def _to_plain_json(value: object) -> Any:
     """Convert numbers and containers to types that JSON has.
 
-    >>> to_plain_json({"a": float("nan"), "b": (np.int64(1), np.float32(0.5))})
+    >>> _to_plain_json({"a": float("nan"), "b": (np.int64(1), np.float32(0.5))})
     {'a': None, 'b': [1, 0.5]}
     """
     if isinstance(value, Mapping):
-        return {str(key): to_plain_json(part) for key, part in value.items()}
+        return {str(key): _to_plain_json(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [to_plain_json(part) for part in value]
+        return [_to_plain_json(part) for part in value]
     if isinstance(value, np.ndarray):
-        return to_plain_json(value.tolist())
+        return _to_plain_json(value.tolist())
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
@@ -169,7 +169,7 @@ def encode_part(header: Mapping[str, object], arrays: Mapping[str, Array | Quant
             about |= {"last": _LAST_ODDS} if array.odds else {}
             values = _bytes_of_codes(array.codes)
         else:
-            values = as_wire_array(array)
+            values = _as_wire_array(array)
         known = first.setdefault((values.shape, values.dtype, values.tobytes(), str(about)), name)
         if known != name:
             same[name] = known

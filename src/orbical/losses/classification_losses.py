@@ -58,14 +58,14 @@ _LEAST_PHI = 1 / 300
 """Width down to which the two factors of MMCE's kernel neither overflow nor lose digits."""
 
 
-def of_top_label(
+def _of_top_label(
     formula: Formula, scores: Tensor, truth: Tensor, mass: Tensor | None, *settings: object
 ) -> Tensor:
     """Return the measure, by its formula, of the predicted classes of logits `[n, classes]`."""
     return differentiable(_top_label, scores, truth, mass, formula, *settings)
 
 
-def of_entropy(
+def _of_entropy(
     formula: Formula, scores: Tensor, truth: Tensor, mass: Tensor | None, *settings: object
 ) -> Tensor:
     """Return the measure, by its formula, of the normalized entropies of logits."""
@@ -254,7 +254,7 @@ def esd(
         tensor(-0.0202, dtype=torch.float64)
     """
     batch = _read(logits, labels, weights, ignore_index, minimum=3)
-    return _of_numbers(of_top_label(esd_with_slope, *batch))
+    return _of_numbers(_of_top_label(esd_with_slope, *batch))
 
 
 @_zero_below(3)
@@ -341,7 +341,7 @@ def mmce(
     """
     positive("phi", phi)
     batch = _read(logits, labels, weights, ignore_index)
-    return _of_numbers(of_top_label(mmce_with_slope, *batch, phi))
+    return _of_numbers(_of_top_label(mmce_with_slope, *batch, phi))
 
 
 @_zero_below(1)
@@ -387,7 +387,7 @@ def sb_ece(
     bins = number_of_bins(bins)
     positive("temperature", temperature)
     batch = _read(logits, labels, weights, ignore_index)
-    return _of_numbers(of_top_label(sb_ece_with_slope, *batch, bins, temperature))
+    return _of_numbers(_of_top_label(sb_ece_with_slope, *batch, bins, temperature))
 
 
 @_zero_below(1)
@@ -433,7 +433,7 @@ def s_avuc(
     checked_kappa(kappa)
     positive("temperature", temperature)
     batch = _read(logits, labels, weights, ignore_index)
-    return _of_numbers(of_entropy(avuc_with_slope, *batch, kappa, temperature))
+    return _of_numbers(_of_entropy(avuc_with_slope, *batch, kappa, temperature))
 
 
 @_zero_below(1)
@@ -473,4 +473,4 @@ def ece(
     """
     bins = number_of_bins(bins)
     batch = _read(logits, labels, weights, ignore_index)
-    return _of_numbers(of_top_label(fixed_bins_with_slope, *batch, bins, "l1"))
+    return _of_numbers(_of_top_label(fixed_bins_with_slope, *batch, bins, "l1"))

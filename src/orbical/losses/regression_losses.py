@@ -260,11 +260,11 @@ def nig_nll(
     parts = _read(target, gamma=gamma, nu=nu, alpha=alpha, beta=beta)
     simple = all(part.dtype == torch.float32 and can_inspect(part) for part in parts)
     if simple and weights is None and reduction == "mean":
-        return terms_at_once(*torch.broadcast_tensors(*parts)) / len(parts[-1])
+        return _terms_at_once(*torch.broadcast_tensors(*parts)) / len(parts[-1])
     gamma, nu, alpha, beta, target = parts
     scale = beta * (1 + 1 / nu)
     double = alpha.dtype == torch.float64
-    step = torch.lgamma(alpha + 0.5) - torch.lgamma(alpha) if double else log_gamma_step(alpha)
+    step = torch.lgamma(alpha + 0.5) - torch.lgamma(alpha) if double else _log_gamma_step(alpha)
     tail = (alpha + 0.5) * torch.log1p((target - gamma).square() / (2 * scale))
     return _reduced(torch.log(2 * math.pi * scale) / 2 + tail - step, weights, reduction)
 
@@ -315,12 +315,14 @@ _SHIFT = 4
 _SERIES = (1 / 64, -5 / 2048, 61 / 49152, -1385 / 1048576)
 
 
-def terms_at_once(gamma: Tensor, nu: Tensor, alpha: Tensor, beta: Tensor, target: Tensor) -> Tensor:
+def _terms_at_once(
+    gamma: Tensor, nu: Tensor, alpha: Tensor, beta: Tensor, target: Tensor
+) -> Tensor:
     """Return the sum of all terms of `nig_nll`, for float32 tensors of one shape.
 
     Example:
         >>> one = torch.ones(1)
-        >>> terms_at_once(0 * one, one, 2 * one, one, one)  # -log t(1; 4 degrees, scale 1)
+        >>> _terms_at_once(0 * one, one, 2 * one, one, one)  # -log t(1; 4 degrees, scale 1)
         tensor(1.5387)
     """
     given = (gamma, nu, alpha, beta, target)
@@ -376,10 +378,10 @@ def _block(
     return value, by_gamma, by_nu, evidence.sub_(steps), above.mul_(by_scale)
 
 
-def log_gamma_step(alpha: Tensor) -> Tensor:
+def _log_gamma_step(alpha: Tensor) -> Tensor:
     """Return `log Gamma(a + 1/2) - log Gamma(a)`, differentiable and to single precision.
 
-    >>> log_gamma_step(torch.tensor([0.5, 1e6]))  # log(1 / sqrt(pi)), log(1e6) / 2
+    >>> _log_gamma_step(torch.tensor([0.5, 1e6]))  # log(1 / sqrt(pi)), log(1e6) / 2
     tensor([-0.5724,  6.9078])
     """
     inverse = 1 / (alpha + (_SHIFT - 0.25))

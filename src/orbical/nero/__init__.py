@@ -1,4 +1,4 @@
-"""The results of a scan: responses along orbits, of single samples or averaged.
+"""The results of a scan: responses along orbits, of single samples or averaged_over_orbit.
 
 Functions take a `Scan`, or its `data` (for example a selection of its samples or models), and
 return labeled arrays. A stored scan is read block by block; `responses`, `individual` and
@@ -24,12 +24,12 @@ from .orbit_sums import (
     Moments,
     Sums,
     add_sums,
-    bounds_of,
     least_value,
+    mean_of_curves,
+    mean_over_models,
     moments,
     orbit_moments,
-    over_models,
-    over_orbit,
+    response_bounds,
     sums_over,
     values_over,
 )
@@ -44,17 +44,17 @@ __all__ = [
 if TYPE_CHECKING:
     from .agreement import binary_rates, quadratic_kappa
     from .along_orbits import aggregate, individual
-    from .averages import averaged, averaging, evenly_spaced
+    from .averages import averaged_over_orbit, averaging, evenly_spaced
     from .changes import (
         SHARES,
         answer_names,
+        changed_share,
         changes_are_binary,
         consistency,
         sample_changes,
-        share_of,
     )
     from .failure_search import Failure, Failures, failures
-    from .headlines import headline, headline_of, mean_curves, words_for
+    from .headlines import headline, headline_of, headline_words, mean_curves
     from .molecules import Violation, molecule_name, violations
     from .orders import order_averages, position_bias, worst_orders
     from .spectra import circle_bracket, circle_order, enough_elements
@@ -65,10 +65,11 @@ else:  # means over orbits need neither torch nor tasks
         {
             "agreement": "binary_rates quadratic_kappa",
             "along_orbits": "aggregate individual",
-            "averages": "averaged averaging evenly_spaced",
-            "changes": "SHARES answer_names changes_are_binary consistency sample_changes share_of",
+            "averages": "averaged_over_orbit averaging evenly_spaced",
+            "changes": "SHARES answer_names changed_share changes_are_binary consistency "
+            "sample_changes",
             "failure_search": "Failure Failures failures",
-            "headlines": "headline headline_of mean_curves words_for",
+            "headlines": "headline headline_of mean_curves headline_words",
             "molecules": "Violation molecule_name violations",
             "orders": "order_averages position_bias worst_orders",
             "spectra": "circle_bracket circle_order enough_elements",

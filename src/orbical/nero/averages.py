@@ -88,13 +88,11 @@ def averaging(
         probs = torch.from_numpy(stored).double()
         kept = probs.isfinite().all(-1).all(0)
         labels = torch.as_tensor(arrays.read("label")).long()[kept]
-        averages = ((number, averaged(probs[:, kept], group, number)) for number in numbers)
+        averages = (
+            (number, averaged_over_orbit(probs[:, kept], group, number)) for number in numbers
+        )
         rows.append(_of_model(averages, labels, group, bins, level, margin))
-    coords = {
-        "model": arrays.models,
-        "elements": numbers,
-        "place": ["identity", "mean", "worst"],
-    }
+    coords = {"model": arrays.models, "elements": numbers, "place": ["identity", "mean", "worst"]}
     found: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
     for name in rows[0]:
         values = np.stack([row[name] for row in rows])
@@ -178,7 +176,7 @@ def evenly_spaced(group: Group, number: int) -> slice:
     return slice(group.identity % step, None, step)
 
 
-def averaged(probs: torch.Tensor, group: Group, number: int) -> torch.Tensor:
+def averaged_over_orbit(probs: torch.Tensor, group: Group, number: int) -> torch.Tensor:
     """Average probabilities `[K, N, C]` along orbits over a number of evenly spaced elements.
 
     Args:

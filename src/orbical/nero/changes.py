@@ -10,8 +10,8 @@ from torch import Tensor
 
 from ..calibration import bounded_mean_interval
 from ..errors import InputError, real_number
-from ..store import FINISHED, ScanArrays, arrays_of, runs
-from ..tasks import answer_variables, changes, of_codes
+from ..store import FINISHED, ScanArrays, arrays_of, row_runs
+from ..tasks import answer_changes, answer_variables, code_changes
 from .orbit_sums import ROWS
 
 if TYPE_CHECKING:
@@ -76,7 +76,9 @@ def consistency(
     for name, values in sample_changes(arrays, tolerance).items():
         table[f"{name}_per_sample"] = (("model", "sample"), values)
         binary = name == "changed" and changes_are_binary(arrays)
-        for end, part in zip(("", "_low", "_high"), share_of(values, level, binary), strict=True):
+        for end, part in zip(
+            ("", "_low", "_high"), changed_share(values, level, binary), strict=True
+        ):
             table[f"{name}{end}"] = (("model",), part)
     result = xr.Dataset(table, coords={"model": arrays.models})
     result["changed"].attrs = {"meaning": "share of samples whose prediction changes on the orbit"}
@@ -105,15 +107,15 @@ def sample_changes(arrays: ScanArrays, tolerance: float | None = None) -> dict[s
     shares = {name: np.full(shape, np.nan) for name in SHARES}
     for model in range(shape[0]):
         for rows, block in arrays.sample_blocks(FINISHED, *names, model=model):
-            for some in runs(len(block[0]), ROWS):  # sorting takes many times their memory
+            for some in row_runs(len(block[0]), ROWS):  # sorting takes many times their memory
                 scores, *parts = (part[some] for part in block)
                 if names:
                     answers = [torch.from_numpy(np.ascontiguousarray(part)) for part in parts]
-                    both = changes(names, answers, arrays.group, arrays.settings)
+                    both = answer_changes(names, answers, arrays.group, arrays.settings)
                 else:
                     assert tolerance is not None
                     codes = _beyond(torch.from_numpy(scores), tolerance, better)
-                    both = of_codes(codes, torch.as_tensor(arrays.weights))
+                    both = code_changes(codes, torch.as_tensor(arrays.weights))
                 done = np.isfinite(scores).any(1)
                 for name, values in zip(SHARES, both, strict=True):
                     found = np.where(done, values.double().numpy(), np.nan)
@@ -132,7 +134,7 @@ def changes_are_binary(arrays: ScanArrays) -> bool:
     return "changed_pixels" not in arrays
 
 
-def share_of(
+def changed_share(
     values: Array, level: float = 0.95, binary: bool = False
 ) -> tuple[Array, Array, Array]:
     """Return the mean share `[M]` of finished samples `[M, N]`, and the ends of its interval."""

@@ -14,7 +14,7 @@ from ..groups import Group, spoken_name
 from ..store import FINISHED, ScanArrays, arrays_of
 from ..tasks import rounding_of
 from .changes import answer_names, changes_are_binary, sample_changes
-from .orbit_sums import moments, over_orbit, sums_over
+from .orbit_sums import mean_of_curves, moments, sums_over
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -100,7 +100,7 @@ def headline_of(
     """
     if not samples.any():
         return Headline("", arrays.group.identity, 0)
-    worst, means = worst_elements(curves, arrays), over_orbit(_judged(curves), arrays.weights)
+    worst, means = worst_elements(curves, arrays), mean_of_curves(_judged(curves), arrays.weights)
     better = "accuracy" in curves or _higher_is_better(arrays)
     order = np.argsort(np.nan_to_num(means if better else -means, nan=np.inf), kind="stable")
     least = int(order[0])
@@ -152,11 +152,11 @@ def worst_elements(curves: Mapping[str, Array], arrays: ScanArrays) -> Array:
     return np.asarray(score.argmin(1))
 
 
-def words_for(group: Group, element: int) -> tuple[str, str, str]:
+def headline_words(group: Group, element: int) -> tuple[str, str, str]:
     """Return words for the identity, for the whole orbit and for an element.
 
     >>> from orbical.groups import rotations
-    >>> words_for(rotations(12), 1)
+    >>> headline_words(rotations(12), 1)
     ('upright', 'over all rotations', 'rotated by 30°')
     """
     names = tuple(group.coords)
@@ -178,17 +178,12 @@ def _higher_is_better(arrays: ScanArrays) -> bool:
 
 
 def _clause(
-    curves: Mapping[str, Array],
-    arrays: ScanArrays,
-    count: int,
-    model: int,
-    worst: int,
-    mean: float,
+    curves: Mapping[str, Array], arrays: ScanArrays, count: int, model: int, worst: int, mean: float
 ) -> str:
     """Describe how good one model is at the identity, over the orbit and at its worst element."""
     name, identity = arrays.response_name("score"), arrays.group.identity
     about = arrays.attributes(name)
-    here, orbit, there = words_for(arrays.group, worst)
+    here, orbit, there = headline_words(arrays.group, worst)
     write = _share if "accuracy" in curves or about.get("units") == "share" else number
     values = [_judged(curves)[model, identity], mean, _judged(curves)[model, worst]]
     first, whole, last = map(write, values)

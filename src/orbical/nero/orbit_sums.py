@@ -142,7 +142,7 @@ def _empty(arrays: ScanArrays, sets: int) -> Array:
     return np.zeros((POWERS, len(arrays.models), sets, len(arrays.group)))
 
 
-def bounds_of(arrays: ScanArrays, name: str) -> tuple[float, float] | None:
+def response_bounds(arrays: ScanArrays, name: str) -> tuple[float, float] | None:
     """Return the values between which all responses lie, if there are such: those of shares."""
     return (0.0, 1.0) if arrays.attributes(name).get("units") == "share" else None
 
@@ -222,17 +222,17 @@ def orbit_moments(values: Array, weights: Array) -> tuple[Array, Array]:
     return mean, variance
 
 
-def over_orbit(curves: Array, weights: Array) -> Array:
+def mean_of_curves(curves: Array, weights: Array) -> Array:
     """Return the mean `[...]` of curves `[..., K]` over the elements at which there is a value."""
     seen = np.isfinite(curves)
     mass = seen @ weights
     return np.asarray(np.where(seen, curves, 0.0) @ weights / np.where(mass > 0, mass, np.nan))
 
 
-def over_models(values: Array) -> Array:
+def mean_over_models(values: Array) -> Array:
     """Average `[M, N]` over the models that have a value, to `[N]`; NaN if none has.
 
-    >>> over_models(np.array([[1.0, 2.0, np.nan], [3.0, np.nan, np.nan]])).tolist()
+    >>> mean_over_models(np.array([[1.0, 2.0, np.nan], [3.0, np.nan, np.nan]])).tolist()
     [2.0, 2.0, nan]
     """
     seen = np.isfinite(values)

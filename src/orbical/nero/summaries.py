@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..store import ScanArrays, arrays_of, opened, responses
+from ..store import ScanArrays, arrays_of, opened_scan, responses
 from .agreement import RATES, binary_rates, has_two_classes
 from .along_orbits import aggregate
 from .changes import answer_names, sample_changes
 from .headlines import finished_samples, headline_of, mean_curves, worst_elements
-from .orbit_sums import over_orbit
+from .orbit_sums import mean_of_curves
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -60,7 +60,7 @@ def consensus(scan: Scan | xr.Dataset) -> xr.Dataset:
 
     Paper: section 2.5, equation 1.
     """
-    data, group = opened(scan)
+    data, group = opened_scan(scan)
     names = ["consensus", "score_vs_consensus", "consensus_vs_truth"]
     chosen = data[[name for name in names if name in data]]
     chosen.attrs = {**data.attrs, "identity": group.identity}
@@ -91,7 +91,7 @@ def invariance_gap(scan: Scan | xr.Dataset) -> xr.Dataset:
     """
     import xarray as xr
 
-    data, _ = opened(scan)
+    data, _ = opened_scan(scan)
     per_sample = data["invariance_gap"]
     about = {"meaning": "root mean square of the gap over samples"}
     total = (("model",), _root_mean_square_gap(arrays_of(scan)), about)
@@ -169,7 +169,7 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
     """
     import xarray as xr
 
-    (data, group), arrays = opened(scan), arrays_of(scan)
+    (data, group), arrays = opened_scan(scan), arrays_of(scan)
     curves, samples = mean_curves(arrays), finished_samples(arrays)
     worst = np.where(samples > 0, worst_elements(curves, arrays), -1)
     each = np.arange(len(worst))
@@ -181,7 +181,12 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
         name: (
             ("model", "place"),
             np.stack(
-                [curve[:, group.identity], over_orbit(curve, arrays.weights), curve[each, worst]], 1
+                [
+                    curve[:, group.identity],
+                    mean_of_curves(curve, arrays.weights),
+                    curve[each, worst],
+                ],
+                1,
             ),
         )
         for name, curve in shown.items()

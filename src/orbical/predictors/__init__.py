@@ -26,7 +26,7 @@ from .hugging_face_models import (
     as_hugging_face,
     is_causal_model,
     is_model_folder,
-    processed,
+    processed_for_model,
 )
 from .language_models import SCORINGS, CausalLM, Endpoint
 from .model_files import (

@@ -68,7 +68,7 @@ class CalculatorPredictor(Predictor):
                 remedy="pass a factory (a class, a function, an import path), as each worker "
                 "needs its own calculator",
             )
-        self._calculator = make_calculator(calculator)
+        self._calculator = _make_calculator(calculator)
         self._pool: ProcessPoolExecutor | None = None
         is_text = isinstance(calculator, str)
         self.source = calculator if is_text else name_of(type(self._calculator))
@@ -197,7 +197,7 @@ def _is_maker(given: object) -> bool:
     return isinstance(given, str | type) or not is_calculator(given)
 
 
-def make_calculator(given: object) -> Any:
+def _make_calculator(given: object) -> Any:
     """Return a calculator, made by its factory if one is given."""
     thing = import_attribute(given, "model") if isinstance(given, str) else given
     if _is_maker(thing) and callable(thing):
@@ -221,7 +221,7 @@ _in_worker: dict[str, object] = {}
 def _start_worker(maker: object) -> None:
     end_with_parent()
     torch.set_num_threads(1)
-    _in_worker["calculator"] = make_calculator(maker)
+    _in_worker["calculator"] = _make_calculator(maker)
 
 
 def _calculate_in_worker(atoms: object, quantities: tuple[str, ...]) -> Answer:

@@ -16,7 +16,7 @@ from torch.nn.functional import interpolate
 from .._imports import import_extra, reading, words_of
 from .._trees import Tree
 from ..errors import InputError, ModelError
-from .model_objects import TorchPredictor, unwrapped
+from .model_objects import TorchPredictor, unwrapped_model
 from .predictor import Raw
 
 _CONFIG, _PROCESSOR = "config.json", "preprocessor_config.json"
@@ -97,7 +97,7 @@ class HuggingFacePredictor(TorchPredictor):
     def __call__(self, batch: Tree) -> Raw:
         """Return the model's output for a batch, in pixels of its images."""
         raw = super().__call__(
-            batch if self.processor is None else processed(self.processor, batch)
+            batch if self.processor is None else processed_for_model(self.processor, batch)
         )
         images = batch.get("pixel_values") if isinstance(batch, dict) else batch
         if not isinstance(images, Tensor) or images.ndim != 4 or not isinstance(raw, Mapping):
@@ -119,7 +119,7 @@ class HuggingFacePredictor(TorchPredictor):
         return hashlib.sha256(f"{weights} {settings}".encode()).hexdigest()[:16]
 
 
-def processed(processor: Any, batch: Tree) -> Tensor:
+def processed_for_model(processor: Any, batch: Tree) -> Tensor:
     """Return images `[N, 3, H, W]` in 0..1 as an image processor prepares them."""
     if not isinstance(batch, Tensor) or batch.ndim != 4 or batch.shape[1] != 3:
         got = [*batch.shape] if isinstance(batch, Tensor) else type(batch).__name__
@@ -183,7 +183,7 @@ def as_hugging_face(model: Any) -> HuggingFacePredictor | None:
     if isinstance(model, pipeline):
         return HuggingFacePredictor(model.model, getattr(model, "image_processor", None))
     pretrained = getattr(sys.modules.get("transformers.modeling_utils"), "PreTrainedModel", ())
-    if isinstance(model, torch.nn.Module) and isinstance(unwrapped(model), pretrained):
+    if isinstance(model, torch.nn.Module) and isinstance(unwrapped_model(model), pretrained):
         return HuggingFacePredictor(model)
     return None
 

@@ -25,7 +25,7 @@ from torch import Tensor
 from .._imports import import_extra, words_of
 from .._trees import Tree
 from ..errors import InputError, ModelError, check_name, whole_number
-from .predictor import PartialOutputs, Predictor, Raw, moved_to, state_hash
+from .predictor import PartialOutputs, Predictor, Raw, model_on_device, state_hash
 
 SCORINGS = {
     "letters": "Question: {question}\n{options}\nAnswer:",
@@ -41,24 +41,25 @@ _LONG_PREFIX = 8
 _RETRIED = (408, 409, 429, 500, 502, 503, 504)
 
 
-def letter(place: int) -> str:
+def option_letter(place: int) -> str:
     """Return the letter of a position.
 
-    >>> letter(0), letter(3)
+    >>> option_letter(0), option_letter(3)
     ('A', 'D')
     """
     return chr(65 + place)
 
 
-def filled(prompt: Prompt, question: str, options: Sequence[str]) -> str:
+def filled_prompt(prompt: Prompt, question: str, options: Sequence[str]) -> str:
     r"""Return a prompt with its question and its options, a line each.
 
-    >>> filled("{question}\n{options}\nAnswer:", "Which is a fruit?", ["a stone", "an apple"])
+    >>> prompt = "{question}\n{options}\nAnswer:"
+    >>> filled_prompt(prompt, "Which is a fruit?", ["a stone", "an apple"])
     'Which is a fruit?\nA. a stone\nB. an apple\nAnswer:'
     """
     if callable(prompt):
         return prompt(question, options)
-    lines = "\n".join(f"{letter(place)}. {option}" for place, option in enumerate(options))
+    lines = "\n".join(f"{option_letter(place)}. {option}" for place, option in enumerate(options))
     before, asked, after = prompt.partition("{question}")
     shown = [part.replace("{options}", lines) for part in (before, after)]
     return shown[0] + (question if asked else "") + shown[1]
@@ -143,14 +144,14 @@ class CausalLM(Predictor):
 
     def _texts(self, question: str, options: Sequence[str]) -> list[tuple[Tokens, Tokens]]:
         """Return the tokens of the prompt, and those of what follows for each option."""
-        context = filled(self.prompt, question, options)
+        context = filled_prompt(self.prompt, question, options)
         if self.chat:
             message = [{"role": "user", "content": context}]
             context = self.tokenizer.apply_chat_template(
                 message, tokenize=False, add_generation_prompt=True
             )
         by_letter = self.scoring == "letters"
-        words = [letter(place) if by_letter else text for place, text in enumerate(options)]
+        words = [option_letter(place) if by_letter else text for place, text in enumerate(options)]
         bare = context.rstrip(" ")  # a space before a word is part of its first token
         space = context[len(bare) :] or ("" if self.chat else " ")
         start = self._tokens(bare)
@@ -228,7 +229,7 @@ class CausalLM(Predictor):
     @contextmanager
     def ready(self, device: torch.device) -> Iterator[None]:
         """Run the model on a device in inference mode, and move it back afterwards."""
-        with moved_to(device, self.module, self.source):
+        with model_on_device(device, self.module, self.source):
             yield
 
     def fingerprint(self) -> str | None:
@@ -342,7 +343,7 @@ class Endpoint(Predictor):
 
     def _answer(self, question: str, options: Sequence[str]) -> list[float] | str:
         """Return the scores of the letters, or what went wrong."""
-        text = filled(self.prompt, question, options)
+        text = filled_prompt(self.prompt, question, options)
         wanted: Json = {"model": self.model, "max_tokens": 1, "temperature": 0}
         if self.chat:
             path, messages = "/chat/completions", [{"role": "user", "content": text}]
@@ -391,6 +392,6 @@ def _letters(answer: Json, count: int) -> list[float]:
     least = min(value for _, value in tokens)
     scores = []
     for place in range(count):
-        alike = [value for token, value in tokens if token.strip() == letter(place)]
+        alike = [value for token, value in tokens if token.strip() == option_letter(place)]
         scores.append(math.log(sum(map(math.exp, alike))) if alike else least)
     return scores

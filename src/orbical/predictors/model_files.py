@@ -21,16 +21,16 @@ from .._imports import import_extra, words_of
 from .._trees import Tree, as_tensors, leaves, tree_map
 from ..errors import InputError, ModelError
 from .model_objects import TorchPredictor
-from .predictor import Predictor, Raw, Shape, call_with, count_inputs, moved_to, state_hash
+from .predictor import Predictor, Raw, Shape, call_model, count_inputs, model_on_device, state_hash
 
 
-def file_hash(path: str) -> str:
+def _file_hash(path: str) -> str:
     """Return a hash of a file's content."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
-def in_fixed_batches(run: Callable[[Tree], Raw], batch: Tree, size: int | None) -> Raw:
+def _in_fixed_batches(run: Callable[[Tree], Raw], batch: Tree, size: int | None) -> Raw:
     """Run a program made for one batch size on any batch, padding the last piece."""
     count = count_inputs(batch)
     if size is None or count == size:
@@ -48,7 +48,7 @@ def _padded(leaf: torch.Tensor, missing: int) -> torch.Tensor:
     return torch.cat([leaf, leaf[-1:].expand(missing, *leaf.shape[1:])])
 
 
-def named_inputs(batch: Tree, names: Iterable[str], kind: str) -> dict[str, torch.Tensor]:
+def _named_inputs(batch: Tree, names: Iterable[str], kind: str) -> dict[str, torch.Tensor]:
     """Return the tensors of a batch by the names of a model's inputs, or refuse it."""
     fields, wanted = isinstance(batch, dict), [*names]
     named = batch if fields else dict(zip(wanted, leaves(batch), strict=False))
@@ -67,14 +67,14 @@ class _File(Predictor):
         """Run the model, piece by piece if it was made for one batch size."""
         sizes = (shape[0] for shape, _ in self.declared_inputs.values() if shape)
         fixed = next((size for size in sizes if isinstance(size, int)), None)
-        return in_fixed_batches(self._run, batch, fixed)
+        return _in_fixed_batches(self._run, batch, fixed)
 
     @abstractmethod
     def _run(self, batch: Tree) -> Raw: ...
 
     def fingerprint(self) -> str | None:
         """Return a hash of the file."""
-        return file_hash(self.source)
+        return _file_hash(self.source)
 
 
 class OnnxPredictor(_File):
@@ -130,7 +130,7 @@ class OnnxPredictor(_File):
         return outputs[0] if len(outputs) == 1 else outputs
 
     def _feed(self, batch: Tree) -> dict[str, np.ndarray]:
-        named = named_inputs(batch, self._inputs, "ONNX")
+        named = _named_inputs(batch, self._inputs, "ONNX")
         for name, entry in self._inputs.items():
             if not _fits(named[name], entry.shape):
                 wanted = f"{entry.shape} for the input {name!r} of the ONNX model"
@@ -140,7 +140,7 @@ class OnnxPredictor(_File):
     def fingerprint(self) -> str | None:
         """Return a hash of the file and of the files beside it that hold its weights."""
         weights = external_files(Path(self._path))
-        hashes = [file_hash(self._path), *(file_hash(str(path)) for path in weights)]
+        hashes = [_file_hash(self._path), *(_file_hash(str(path)) for path in weights)]
         whole = hashlib.sha256("".join(hashes).encode()).hexdigest()[:16]
         return whole if weights else hashes[0]
 
@@ -184,20 +184,20 @@ class ExportedPredictor(Predictor):
     @contextmanager
     def ready(self, device: torch.device) -> Iterator[None]:
         """Move the program to the device."""
-        with moved_to(device, self._module, self.source):
+        with model_on_device(device, self._module, self.source):
             yield
 
     def __call__(self, batch: Tree) -> Raw:
         """Run the program."""
-        return in_fixed_batches(self._run, batch, self._size)
+        return _in_fixed_batches(self._run, batch, self._size)
 
     def _run(self, batch: Tree) -> Raw:
-        return as_tensors(call_with(self._module, batch, frozenset()))
+        return as_tensors(call_model(self._module, batch, frozenset()))
 
     def fingerprint(self) -> str | None:
         """Return a hash of the file, or of the weights of a program in memory."""
         if self._path is not None:
-            return file_hash(self._path)
+            return _file_hash(self._path)
         return state_hash(str(self._program.graph), self._program.state_dict)
 
 
@@ -238,7 +238,7 @@ class ScriptedPredictor(TorchPredictor):
 
     def fingerprint(self) -> str | None:
         """Return a hash of the file."""
-        return file_hash(self.source)
+        return _file_hash(self.source)
 
 
 def _content(path: str) -> str:
@@ -299,7 +299,7 @@ class TflitePredictor(_File):
     def _run(self, batch: Tree) -> Raw:
         moved = False
         given: dict[str, torch.Tensor] = {}
-        for name, value in named_inputs(batch, self._inputs, "TensorFlow Lite").items():
+        for name, value in _named_inputs(batch, self._inputs, "TensorFlow Lite").items():
             if name in self._inputs:
                 given[name], last = self._laid_out(name, value)
                 moved |= last

@@ -19,9 +19,9 @@ from .predictor import (
     Predictor,
     Raw,
     Wrapper,
-    call_with,
+    call_model,
     count_inputs,
-    moved_to,
+    model_on_device,
     parameter_names,
     state_hash,
     takes_nothing,
@@ -47,7 +47,7 @@ class TorchPredictor(Predictor):
 
     def __init__(self, module: torch.nn.Module) -> None:
         self.module = module
-        self._inner = unwrapped(module)
+        self._inner = unwrapped_model(module)
         self._named = _forward_names(self._inner)
         self.source = name_of(type(self._inner))
         self._precisions = {p.dtype for p in module.parameters() if p.is_floating_point()}
@@ -69,7 +69,7 @@ class TorchPredictor(Predictor):
         return outputs
 
     def _run(self, batch: Tree) -> Raw:
-        return as_tensors(call_with(self.module, batch, self._named))
+        return as_tensors(call_model(self.module, batch, self._named))
 
     def _run_with_derivatives(self, batch: Tree) -> Raw:
         with torch.inference_mode(False), torch.enable_grad():
@@ -102,7 +102,7 @@ class TorchPredictor(Predictor):
         try:
             if any(modes.values()):  # a view asks often, and both eval and to visit every module
                 self.module.eval()
-            with moved_to(device, self.module, self.source):
+            with model_on_device(device, self.module, self.source):
                 yield
         finally:
             for module, training in modes.items():
@@ -113,7 +113,7 @@ class TorchPredictor(Predictor):
         return state_hash(repr(self._inner), self._inner.state_dict())
 
 
-def unwrapped(module: torch.nn.Module) -> torch.nn.Module:
+def unwrapped_model(module: torch.nn.Module) -> torch.nn.Module:
     """Return the module inside of `torch.compile` and `DataParallel`."""
     inner = getattr(module, "_orig_mod", module)
     parallel = (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)
@@ -241,7 +241,7 @@ class FunctionPredictor(Predictor):
 
     def _call(self, batch: Tree, on: str) -> Raw:
         given = to_numpy(batch) if on == "numpy" else batch
-        return as_tensors(call_with(self.function, given, self._named))
+        return as_tensors(call_model(self.function, given, self._named))
 
     def _first(self, batch: Tree) -> Raw:
         """Find out which arrays the function takes; one that works is called once."""

@@ -123,12 +123,12 @@ def to_numpy(batch: Tree) -> Tree:
     return tree_map(lambda leaf: leaf.detach().cpu().numpy(), batch)
 
 
-def call_with(function: Callable[..., object], batch: Tree, named: frozenset[str]) -> Raw:
+def call_model(function: Callable[..., object], batch: Tree, named: frozenset[str]) -> Raw:
     """Call a model: a tuple as arguments, a dictionary as keywords if all keys are `named`.
 
-    >>> call_with(lambda x, mask: x * mask, {"x": 3, "mask": 2}, frozenset({"x", "mask"}))
+    >>> call_model(lambda x, mask: x * mask, {"x": 3, "mask": 2}, frozenset({"x", "mask"}))
     6
-    >>> call_with(len, {"x": 3, "mask": 2}, frozenset())
+    >>> call_model(len, {"x": 3, "mask": 2}, frozenset())
     2
     """
     if isinstance(batch, tuple):
@@ -165,7 +165,7 @@ def parameter_names(function: Callable[..., object]) -> frozenset[str]:
 
 
 @contextmanager
-def moved_to(device: torch.device, module: torch.nn.Module, source: str) -> Iterator[None]:
+def model_on_device(device: torch.device, module: torch.nn.Module, source: str) -> Iterator[None]:
     """Run a module on a device in inference mode, and move it back afterwards.
 
     Weights that processes share (FSDP2) are gathered in the first pass and kept for training, which

@@ -27,14 +27,6 @@ from .linear import Dirichlet, MatrixScaling, VectorScaling
 from .temperature import OrbitTemperature, Temperature
 
 __all__ = [
-    "Beta",
-    "Calibrator",
-    "Dirichlet",
-    "HistogramBinning",
-    "Isotonic",
-    "MatrixScaling",
-    "OrbitTemperature",
-    "Temperature",
-    "VectorScaling",
-    "load",
-]
+    "Beta", "Calibrator", "Dirichlet", "HistogramBinning", "Isotonic", "MatrixScaling",
+    "OrbitTemperature", "Temperature", "VectorScaling", "load",
+]  # fmt: skip

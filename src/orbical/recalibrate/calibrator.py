@@ -23,7 +23,7 @@ from torch import Tensor
 
 from .._arrays import ArrayLike, as_array, both_classes, warn_of_probabilities
 from .._imports import existing_file
-from ..calibration import tolerance, working_float
+from ..calibration import probability_tolerance, working_float
 from ..errors import InputError, StoreError, check_name, unknown_name
 
 _OUTPUTS = ("logits", "probabilities")
@@ -139,7 +139,7 @@ def _checked_probabilities(rows: Tensor) -> Tensor:
     seen = working_float(rows.detach())
     low, sums = seen.min().item(), seen.sum(-1)
     farthest = sums[(sums - 1).abs().argmax()].item()
-    if low < 0 or abs(farthest - 1) > max(tolerance(rows.dtype), _SLACK):
+    if low < 0 or abs(farthest - 1) > max(probability_tolerance(rows.dtype), _SLACK):
         raise InputError(
             "X",
             "probabilities, values >= 0 in rows that sum to 1",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .description import describe_data, plain
+from .description import describe_data, plain_setting
 from .engine import scan
 from .forward_passes import Sweep, errors_in, refuse_faults
 from .progress import progress_bar
 from .recipe import Recipe, checked_data, plan
-from .units import Runner, ready
+from .units import Runner, ready_units
 
 __all__ = ["scan"]

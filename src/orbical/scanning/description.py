@@ -54,8 +54,8 @@ def describe_scan(sweep: Sweep, samples: Samples, probes: Json, chunk: int) -> R
     return Record(
         run_id=uuid.uuid4().hex,
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        versions=versions(),
-        task=TaskEntry(**plain(task.describe())),
+        versions=scan_versions(),
+        task=TaskEntry(**plain_setting(task.describe())),
         score=ScoreEntry(
             task.score_meaning, task.score_unit, task.higher_is_better, task.isometric(sweep.group)
         ),
@@ -109,13 +109,13 @@ def model_entries(sweep: Sweep, probes: Json) -> tuple[ModelEntry, ...]:
     )
 
 
-def plain(setting: object) -> Any:
+def plain_setting(setting: object) -> Any:
     """Return a setting of a task or an action as JSON values, the same each time.
 
     A user's own action may have any settings: large arrays are written as a hash, functions and
     other objects by name.
 
-    >>> plain({"size": (3, np.float32(0.5)), "kernel": np.eye(2), "name": str.lower})
+    >>> plain_setting({"size": (3, np.float32(0.5)), "kernel": np.eye(2), "name": str.lower})
     {'size': [3, 0.5], 'kernel': [[1.0, 0.0], [0.0, 1.0]], 'name': 'builtins:str.lower'}
     """
     if setting is None or isinstance(setting, bool | int | str):
@@ -123,25 +123,25 @@ def plain(setting: object) -> Any:
     if isinstance(setting, float):
         return setting if math.isfinite(setting) else repr(setting)
     if isinstance(setting, Mapping):
-        return {str(key): plain(value) for key, value in setting.items()}
+        return {str(key): plain_setting(value) for key, value in setting.items()}
     if isinstance(setting, set | frozenset):
-        return sorted((plain(value) for value in setting), key=repr)
+        return sorted((plain_setting(value) for value in setting), key=repr)
     if isinstance(setting, tuple | list):
-        return [plain(value) for value in setting]
+        return [plain_setting(value) for value in setting]
     if isinstance(setting, Tensor):
         setting = setting.detach().cpu().double().numpy()
     if isinstance(setting, np.ndarray) and setting.size > _MOST_NUMBERS:
         digest = hashlib.sha256(np.ascontiguousarray(setting).tobytes()).hexdigest()[:16]
         return f"{setting.dtype} {setting.shape} {digest}"
     if isinstance(setting, np.ndarray | np.generic):
-        return plain(setting.tolist())
+        return plain_setting(setting.tolist())
     if isinstance(setting, Action):
-        return plain(setting.describe())
+        return plain_setting(setting.describe())
     return str(setting) if isinstance(setting, os.PathLike) else name_of(setting)
 
 
 @cache
-def versions() -> dict[str, str]:
+def scan_versions() -> dict[str, str]:
     """Return the versions of orbical and of the packages that compute and store."""
     packages = ("torch", "numpy", "xarray", "zarr")
     return {"orbical": __version__} | {name: importlib.metadata.version(name) for name in packages}
@@ -201,7 +201,7 @@ def warn_of_failures(scan: Scan, names: Iterable[str]) -> None:
             )
 
 
-def adopt(
+def continue_scan(
     store: Store,
     given: Record,
     specs: dict[str, ArraySpec],
@@ -222,7 +222,7 @@ def adopt(
             f"{store.name} was made from another group: it holds {_short(stored.group)}, "
             f"got {_short(given.group)}; choose another store or overwrite this one"
         )
-    refuse_other_data(store.name, stored.data, given.data)
+    _refuse_other_data(store.name, stored.data, given.data)
     for key in ("task", "keep", "preprocess"):
         if getattr(stored, key) != getattr(given, key):
             old, new = _differing(stored.to_json()[key], given.to_json()[key])
@@ -303,7 +303,7 @@ def _short(entry: object) -> str:
     )
 
 
-def refuse_other_data(name: str, stored: DataEntry, given: DataEntry) -> None:
+def _refuse_other_data(name: str, stored: DataEntry, given: DataEntry) -> None:
     """Refuse data that differ in number, in labels, in the first samples or in the fingerprint."""
     if stored.contradicts(given):
         raise StoreError(

@@ -18,12 +18,12 @@ from ..actions import Images
 from ..errors import InputError, Interrupted, StoreError, whole_number, with_usage
 from ..groups import Group
 from ..tasks import TASKS, Reader, Task, takes
-from .description import adopt, check_finished, warn_of_failures
-from .executors import Remote, crew_of, remote
+from .description import check_finished, continue_scan, warn_of_failures
+from .executors import Remote, crew_of, remote_recipe
 from .probing import sample_facts
 from .progress import progress_bar
-from .recipe import Part, Recipe, as_part, plan
-from .units import Runner, ready
+from .recipe import Part, Recipe, plan, scan_part
+from .units import Runner, ready_units
 
 if TYPE_CHECKING:  # xarray and zarr are loaded when a scan is stored, not when the engine is
     from ..store import ArraySpec, Fixed, Scan, Store
@@ -147,7 +147,7 @@ def scan(
     )
 
     crew = crew_of(executor, devices)
-    share = as_part(part)
+    share = scan_part(part)
     if part is not None and (crew is not None or overwrite):
         raise InputError(
             "part",
@@ -192,9 +192,9 @@ def scan(
     with stoppable(out is not None), ExitStack() as stack:
         work: Runner | Remote
         if crew is None or path is None:
-            work = stack.enter_context(ready(recipe))
+            work = stack.enter_context(ready_units(recipe))
         else:
-            work = stack.enter_context(remote(recipe, crew, path))
+            work = stack.enter_context(remote_recipe(recipe, crew, path))
         if isinstance(work, Runner) and part is None and (overwrite or not taken):
             _checked_facts(recipe, work.specs)
             work.begin()
@@ -203,7 +203,9 @@ def scan(
         remove_leftovers(path)
         # Only now: a mistake above must not cost the result that is overwritten.
         new = partial(create, path, record, specs, recipe.group, facts, overwrite)
-        known = partial(adopt, given=record, specs=specs, facts=facts, recipe=recipe, part=share)
+        known = partial(
+            continue_scan, given=record, specs=specs, facts=facts, recipe=recipe, part=share
+        )
         if part is not None and path is not None:
             store, size = _shared(stack, path, share, new, known)
         elif taken and not overwrite:
@@ -244,7 +246,7 @@ def _shared(
     known: Callable[[Store], int],
 ) -> tuple[Store, int]:
     """Open the store that the parts of a scan write to; the first of them creates it."""
-    from ..store import claimed, exists, in_turn, locked, open_store
+    from ..store import claimed_part, exists, in_turn, locked, open_store
 
     if not exists(path):
         try:
@@ -254,7 +256,7 @@ def _shared(
                 raise
     stack.enter_context(locked(path, shared=True))
     with in_turn(path):
-        stack.enter_context(claimed(path, str(part)))
+        stack.enter_context(claimed_part(path, str(part)))
     store = open_store(path)
     return store, known(store)
 

@@ -22,7 +22,7 @@ import torch
 from ..errors import InputError, ModelError
 from . import workers
 from .recipe import Recipe
-from .spill import Ticket, forget_others, spilled
+from .spill import Ticket, forget_other_recipes, spilled_recipe
 
 if TYPE_CHECKING:
     from ..store import ArraySpec, Record, Store
@@ -157,12 +157,14 @@ class Remote:
     def describe(self) -> tuple[Record, dict[str, ArraySpec]]:
         """Return the record of the scan and its arrays, from one worker; all must agree with it."""
         ticket = self._ticket
-        (_, found), *_ = self._each([None], lambda _: (None, workers.describe, ticket))
+        (_, found), *_ = self._each([None], lambda _: (None, workers.describe_in_worker, ticket))
         for message in found.warnings:
             warnings.warn(message, stacklevel=3)
         models = found.record.models
         everywhere = self._crew.workers()
-        list(self._each(everywhere, lambda worker: (worker, workers.prepare, ticket, models)))
+        list(
+            self._each(everywhere, lambda worker: (worker, workers.prepare_worker, ticket, models))
+        )
         return found.record, found.specs
 
     def fill(
@@ -174,12 +176,12 @@ class Remote:
     ) -> None:
         """Run units, in any order."""
         assert store.path is not None
-        forget_others(self._ticket, store.path)
+        forget_other_recipes(self._ticket, store.path)
         out = store.path.absolute()
 
         def call(chunk: int) -> tuple[Any, ...]:
             order = workers.Order(out, chunk, pending[chunk], batch_size, store.durable)
-            return None, workers.run, self._ticket, order
+            return None, workers.run_in_worker, self._ticket, order
 
         for chunk, _ in self._each(pending, call):
             rows = store.record.rows(chunk)
@@ -235,10 +237,10 @@ class Remote:
 
 
 @contextmanager
-def remote(recipe: Recipe, crew: Crew, out: Path) -> Iterator[Remote]:
+def remote_recipe(recipe: Recipe, crew: Crew, out: Path) -> Iterator[Remote]:
     """Send a recipe to those who will run it; it is gone when the scan ends."""
     try:
-        with spilled(recipe, out) as ticket:
+        with spilled_recipe(recipe, out) as ticket:
             yield Remote(recipe, crew, ticket)
     finally:
         crew.close()
@@ -295,9 +297,9 @@ def _pool(
     arguments: tuple[object, ...],
 ) -> ProcessPoolExecutor:
     """Return a pool whose processes end when this one is gone."""
-    if initializer is workers.start:  # of a pool that was made here
+    if initializer is workers.start_worker:  # of a pool that was made here
         initializer, arguments = arguments  # type: ignore[assignment]
-    return ProcessPoolExecutor(size, context, workers.start, (initializer, arguments))
+    return ProcessPoolExecutor(size, context, workers.start_worker, (initializer, arguments))
 
 
 def _deaths() -> tuple[type[BaseException], ...]:

@@ -152,7 +152,7 @@ class Sweep:
         broken, failures = {}, {}
         for name, each in passes.items():
             lost = {place: why for one in each for place, why in one.failures.items()}
-            broken[name] = without(concatenate([one.faults for one in each]), lost)
+            broken[name] = without_failed(concatenate([one.faults for one in each]), lost)
             failures[name] = {(k, rows.start + sample): why for (k, sample), why in lost.items()}
         summaries = {
             name: self._stored(name, orbits.pop(name).summary(), passes[name], target is not None)
@@ -237,7 +237,7 @@ class Sweep:
             return inputs
         name = name_of(self.preprocess)
         try:
-            prepared = self.preprocess(copied(inputs))
+            prepared = self.preprocess(copied_batch(inputs))
         except torch.OutOfMemoryError:
             raise
         except Exception as error:
@@ -255,10 +255,10 @@ class Sweep:
         would change what others see, and may do so in some calls only.
         """
         try:
-            given = copied(inputs)
+            given = copied_batch(inputs)
             with chdir("."):  # to which paths of results and data may be relative
                 raw = self._in_time(lambda: self.predictors[name](given))
-            return copied(raw) if name in self._reuses else raw
+            return copied_batch(raw) if name in self._reuses else raw
         except Late:
             count = count_inputs(inputs)
             raise ModelError(
@@ -423,13 +423,13 @@ def _shapes(inputs: Tree) -> str:
     return ", ".join(f"{name} {shape}".strip() for name, shape in shapes)
 
 
-def copied(tree: Tree) -> Tree:
+def copied_batch(tree: Tree) -> Tree:
     """Return the tensors of a tree in memory of their own, and lists of texts as lists."""
     if isinstance(tree, Tensor):
         return tree.clone()
     if type(tree) is dict:
-        return {name: copied(field) for name, field in tree.items()}
-    return type(tree)(map(copied, tree)) if type(tree) in (tuple, list) else tree
+        return {name: copied_batch(field) for name, field in tree.items()}
+    return type(tree)(map(copied_batch, tree)) if type(tree) in (tuple, list) else tree
 
 
 def _places(raw: object) -> Iterator[int]:
@@ -469,7 +469,7 @@ def errors_in(raw: object) -> dict[int, str]:
     return raw.errors if isinstance(raw, PartialOutputs) else {}
 
 
-def without(faults: dict[str, Tensor], failures: Failures) -> dict[str, Tensor]:
+def without_failed(faults: dict[str, Tensor], failures: Failures) -> dict[str, Tensor]:
     """Clear the marks `[K, B]` where a model is known to have failed."""
     for element, sample in failures:
         for marks in faults.values():

@@ -19,7 +19,14 @@ from ..errors import InputError, ModelError, OrbicalError
 from ..groups import Elements
 from ..store import Json
 from ..tasks import ACTION_DEFECT, MultiLabel, Task
-from .forward_passes import Sweep, copied, errors_in, only_tensor, refuse_faults, without
+from .forward_passes import (
+    Sweep,
+    copied_batch,
+    errors_in,
+    only_tensor,
+    refuse_faults,
+    without_failed,
+)
 from .recipe import Recipe
 
 if TYPE_CHECKING:
@@ -44,9 +51,9 @@ def probe_model(sweep: Sweep, name: str, first: Tree, target: Tensor | None) -> 
     raw = sweep.answer(name, inputs)
     orbits = sweep.read(name, raw, moved, elements)
     failed = {divmod(place, count): why for place, why in errors_in(raw).items()}
-    faults = without(sweep.task.faults(orbits), failed)
+    faults = without_failed(sweep.task.faults(orbits), failed)
     refuse_faults(f"model {name!r}", faults, sweep.group, first)
-    outputs = copied(flatten_leading(orbits))  # a model may reuse their memory
+    outputs = copied_batch(flatten_leading(orbits))  # a model may reuse their memory
     try:
         sweep.task.check_outputs(sweep.group, outputs)
     except InputError as error:
@@ -84,7 +91,7 @@ def _is_steady(
         repeated = sweep.answer(name, sweep.prepared(inputs))
         sweep.compare(name, raws[-1], repeated)
         raws.append(repeated)
-        return copied(sweep.read(name, repeated, inputs, elements[rows]))
+        return copied_batch(sweep.read(name, repeated, inputs, elements[rows]))
 
     def largest_change(again: Tree) -> float:
         """Return the largest difference, as a share of the largest output."""

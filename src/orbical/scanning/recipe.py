@@ -260,14 +260,14 @@ class Part:
 WHOLE = Part()
 
 
-def as_part(given: str | None, environment: Mapping[str, str] = os.environ) -> Part:
+def scan_part(given: str | None, environment: Mapping[str, str] = os.environ) -> Part:
     """Return the part that a text names; `auto` reads it from what started this process.
 
-    >>> as_part("3/16").holds(2), as_part("3/16").holds(3)
+    >>> scan_part("3/16").holds(2), scan_part("3/16").holds(3)
     (True, False)
-    >>> str(as_part("auto", {"RANK": "0", "WORLD_SIZE": "4"}))
+    >>> str(scan_part("auto", {"RANK": "0", "WORLD_SIZE": "4"}))
     '1/4'
-    >>> str(as_part("auto", {"AWS_BATCH_JOB_ARRAY_INDEX": "2", "AWS_BATCH_JOB_ARRAY_SIZE": "16"}))
+    >>> str(scan_part("auto", {"AWS_BATCH_JOB_ARRAY_INDEX": "2", "AWS_BATCH_JOB_ARRAY_SIZE": "16"}))
     '3/16'
     """
     if given is None:
@@ -330,7 +330,7 @@ def _from_environment(environment: Mapping[str, str]) -> Part:
             remedy="pass i/n, such as 3/16",
         )
     number = (known[task] - begin) // each + 1
-    return as_part(f"{number}/{(end - begin) // each + 1}")
+    return scan_part(f"{number}/{(end - begin) // each + 1}")
 
 
 def _is_count(text: str) -> bool:

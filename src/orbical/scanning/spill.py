@@ -21,7 +21,7 @@ from torch import Tensor
 from .._imports import words_of
 from ..data import FilePart
 from ..errors import InputError
-from .description import versions
+from .description import scan_versions
 from .recipe import Recipe
 
 _SMALLEST = 1 << 12  # bytes; what is smaller travels with the recipe
@@ -67,17 +67,17 @@ class Ticket:
 
 
 @contextmanager
-def spilled(recipe: Recipe, out: Path) -> Iterator[Ticket]:
+def spilled_recipe(recipe: Recipe, out: Path) -> Iterator[Ticket]:
     """Write a recipe beside the store, where its workers find it, for as long as a scan runs."""
-    from ..store import explained, is_remote
+    from ..store import explained_store_errors, is_remote
 
     folder = out.absolute().with_name(f"{_prefix(out)}{uuid.uuid4().hex}")
     ticket = Ticket(folder, str(Path.cwd()), own_versions())
     try:
-        with explained(repr(str(out)), "cannot be created"):
+        with explained_store_errors(repr(str(out)), "cannot be created"):
             if not is_remote(out):
                 folder.mkdir(0o700, parents=True)  # the data of others may be private
-        with explained(repr(str(folder)), "cannot be written"):
+        with explained_store_errors(repr(str(folder)), "cannot be written"):
             if is_remote(out):
                 with tempfile.TemporaryDirectory() as here:
                     _write(recipe, Path(here))
@@ -90,7 +90,7 @@ def spilled(recipe: Recipe, out: Path) -> Iterator[Ticket]:
         ticket.forget()
 
 
-def forget_others(ticket: Ticket, out: Path) -> None:
+def forget_other_recipes(ticket: Ticket, out: Path) -> None:
     """Delete recipes of scans that were killed; the store is locked by this one."""
     from ..store import is_remote
 
@@ -103,7 +103,7 @@ def forget_others(ticket: Ticket, out: Path) -> None:
 def own_versions() -> tuple[tuple[str, str], ...]:
     """Return the versions that processes of one scan must share, for equal bits."""
     python = ".".join(map(str, sys.version_info[:2]))  # cloudpickle sends bytecode
-    known = versions()
+    known = scan_versions()
     return tuple({"python": python, **{key: known[key] for key in _COMPARED}}.items())
 
 

@@ -113,7 +113,7 @@ class Runner:
                     advance(unit.defect.numel() * len(pending[chunk]))
                 if waiting is not None:
                     waiting.result()
-                waiting = writer.submit(commit, store, self, chunk, unit)
+                waiting = writer.submit(commit_unit, store, self, chunk, unit)
                 if unit.landed is None:
                     waiting.result()
                 unit = None
@@ -122,7 +122,7 @@ class Runner:
 
 
 @contextmanager
-def ready(recipe: Recipe) -> Iterator[Runner]:
+def ready_units(recipe: Recipe) -> Iterator[Runner]:
     """Make a recipe ready in this thread; each process probes, since it holds its own models."""
     device = _choose_device(recipe.device)
     with ExitStack() as stack:
@@ -182,7 +182,7 @@ def run_unit(
     return unit
 
 
-def commit(store: Store, runner: Runner, chunk: int, unit: Unit) -> None:
+def commit_unit(store: Store, runner: Runner, chunk: int, unit: Unit) -> None:
     """Write the arrays of a chunk, then the flag of each model whose unit this completes."""
     sweep = runner.sweep
     first = store.record.rows(chunk).start

@@ -25,7 +25,7 @@ from ..store import ModelEntry, Record
 from .description import model_entries, same_model
 from .recipe import PROBE_SAMPLES, Recipe
 from .spill import Ticket, own_versions
-from .units import Runner, commit, ready, run_unit
+from .units import Runner, commit_unit, ready_units, run_unit
 
 if TYPE_CHECKING:
     from ..store import ArraySpec, Store
@@ -53,22 +53,22 @@ class Order:
     durable: bool
 
 
-def describe(ticket: Ticket) -> Description:
+def describe_in_worker(ticket: Ticket) -> Description:
     """Describe a scan from what its models answer in this process."""
     return _at_desk(ticket, lambda desk: Description(*desk.runner.describe(), desk.warnings))
 
 
-def prepare(ticket: Ticket, models: tuple[ModelEntry, ...]) -> None:
+def prepare_worker(ticket: Ticket, models: tuple[ModelEntry, ...]) -> None:
     """Make a recipe ready in this process; an error names the process."""
     _at_desk(ticket, lambda desk: desk.compare(models))
 
 
-def run(ticket: Ticket, order: Order) -> None:
+def run_in_worker(ticket: Ticket, order: Order) -> None:
     """Run a unit and write its results."""
     _at_desk(ticket, lambda desk: desk.run(order))
 
 
-def start(initializer: Callable[..., object] | None, arguments: tuple[object, ...]) -> None:
+def start_worker(initializer: Callable[..., object] | None, arguments: tuple[object, ...]) -> None:
     """Begin a process of a pool that was made here: it ends with the scan, also while it idles."""
     end_with_parent()
     if initializer is not None:
@@ -118,7 +118,7 @@ class _Desk:
                 if _here.device is not None:
                     recipe = replace(recipe, device=_here.device)
                 _check_data(recipe)
-                self._runner = self._stack.enter_context(ready(recipe))
+                self._runner = self._stack.enter_context(ready_units(recipe))
             self.warnings = [str(one.message) for one in caught if one.category is UserWarning]
         return self._runner
 
@@ -142,7 +142,7 @@ class _Desk:
         if not self.ticket.valid:
             raise StoreError(f"{store.name}: the scan that this unit belongs to has ended")
         store.durable = order.durable
-        commit(store, runner, order.chunk, unit)
+        commit_unit(store, runner, order.chunk, unit)
 
     def _store(self, out: Path) -> Store:
         from ..store import open_store

@@ -12,14 +12,14 @@ from .blocks import (
     StoredArrays,
     arrays_of,
     is_scan,
-    opened,
+    opened_scan,
     responses,
-    runs,
+    row_runs,
 )
 from .file_access import (
-    claimed,
+    claimed_part,
     exists,
-    explained,
+    explained_store_errors,
     in_turn,
     is_remote,
     locked,
@@ -40,7 +40,9 @@ from .record import (
     ViewsEntry,
 )
 
-__all__ = ["Record", "Scan", "ScanArrays", "arrays_of", "is_scan", "load", "opened", "responses"]
+__all__ = [
+    "Record", "Scan", "ScanArrays", "arrays_of", "is_scan", "load", "opened_scan", "responses",
+]  # fmt: skip
 
 if TYPE_CHECKING:
     from .creation import check_overwritable, create

@@ -115,7 +115,9 @@ class ScanArrays(ABC):
 
     def blocks(self, name: str) -> Iterator[slice]:
         """Iterate over the blocks of an array: the samples that each holds."""
-        yield from runs(self.samples, self.rows_of_block("predicted" if name == AGREES else name))
+        yield from row_runs(
+            self.samples, self.rows_of_block("predicted" if name == AGREES else name)
+        )
 
     def responses(self, name: str, rows: slice, model: int, keep: bool = True) -> Array:
         """Read the responses `[rows, K]` of a model as numbers, NaN where there are none."""
@@ -143,7 +145,7 @@ class ScanArrays(ABC):
         self, *names: str, model: int | None = None
     ) -> Iterator[tuple[slice, list[Array]]]:
         """Yield runs of samples, of whole chunks, and what the arrays of a model hold there."""
-        for rows in runs(self.samples, min(map(self.rows_of_block, names))):
+        for rows in row_runs(self.samples, min(map(self.rows_of_block, names))):
             yield rows, [self.read(name, rows, model, keep=False) for name in names]
 
     def element_blocks(
@@ -151,7 +153,7 @@ class ScanArrays(ABC):
     ) -> Iterator[tuple[slice, list[Array]]]:
         """Yield runs of elements, and what the arrays of a model hold there, `[K, N, ...]`."""
         each = max(self._values_of(name, "model", "element") for name in names)
-        for run in runs(len(self.group), max(1, HELD_VALUES // max(1, each))):
+        for run in row_runs(len(self.group), max(1, HELD_VALUES // max(1, each))):
             held: list[Array] = []
             for rows, parts in self.sample_blocks(*names, model=model):
                 for place, part in enumerate(parts):
@@ -163,10 +165,10 @@ class ScanArrays(ABC):
             yield run, held
 
 
-def runs(count: int, step: int) -> Iterator[slice]:
+def row_runs(count: int, step: int) -> Iterator[slice]:
     """Split a number of rows into runs of at most `step`.
 
-    >>> [(run.start, run.stop) for run in runs(5, 2)]
+    >>> [(run.start, run.stop) for run in row_runs(5, 2)]
     [(0, 2), (2, 4), (4, 5)]
     """
     for start in range(0, count, step):
@@ -280,7 +282,7 @@ def group_of(scan: Scan | xr.Dataset) -> Group:
 _SCORES = {"score": "truth", FINISHED: "consensus"}
 
 
-def opened(scan: Scan | xr.Dataset) -> tuple[xr.Dataset, Group]:
+def opened_scan(scan: Scan | xr.Dataset) -> tuple[xr.Dataset, Group]:
     """Return the labeled data and the group of a scan."""
     group = group_of(scan)
     return (scan.data if is_scan(scan) else scan), group
@@ -311,7 +313,7 @@ def responses(scan: Scan | xr.Dataset, metric: str = "score") -> xr.DataArray:
         >>> dict(found.sizes), found.attrs["reference"]
         ({'model': 1, 'sample': 20, 'element': 8}, 'consensus')
     """
-    data, group = opened(scan)
+    data, group = opened_scan(scan)
     name = LabeledArrays(data, group).response_name(metric)
     values = data[name]
     if values.dtype.kind != "f":  # without NaN, missing values are masked by those of the score

@@ -28,7 +28,7 @@ from .file_access import (
     MOST_DOCUMENT_BYTES,
     behind_link,
     is_remote,
-    listed,
+    listed_files,
     not_regular,
     read_files,
     write_file,
@@ -51,37 +51,37 @@ def checksum(content: bytes) -> str:
     return f"{content[-CRC_BYTES:].hex()}-{len(content)}"
 
 
-def is_sound(content: bytes, known: str) -> bool:
+def is_sound_chunk(content: bytes, known: str) -> bool:
     """Check whether a chunk is the known one, and agrees with the checksum that it ends with."""
     tail = CRC32C.checksum(content[:-CRC_BYTES]).to_bytes(CRC_BYTES, "little")
     return checksum(content) == known and content[-CRC_BYTES:] == tail
 
 
-def size_in(known: str) -> int:
+def checksum_size(known: str) -> int:
     """Return the size that a checksum states."""
     return int(known.partition("-")[2])
 
 
-def digest(document: object) -> str:
+def json_digest(document: object) -> str:
     """Return a hash of a JSON document that does not depend on its layout."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def sealed(document: Json) -> bytes:
+def sealed_json(document: Json) -> bytes:
     """Return a JSON document with a hash of itself."""
-    return json.dumps({**document, _CHECKSUM: digest(dict(document))}).encode()
+    return json.dumps({**document, _CHECKSUM: json_digest(dict(document))}).encode()
 
 
-def unsealed(content: bytes) -> Json:
-    """Read what `sealed` wrote; anything else raises `ValueError`."""
+def unsealed_json(content: bytes) -> Json:
+    """Read what `sealed_json` wrote; anything else raises `ValueError`."""
     document = json.loads(content)
-    if not isinstance(document, dict) or document.pop(_CHECKSUM, None) != digest(document):
+    if not isinstance(document, dict) or document.pop(_CHECKSUM, None) != json_digest(document):
         raise ValueError("the checksum does not match")
     return document
 
 
-def is_chunk(key: str) -> bool:
+def _is_chunk(key: str) -> bool:
     """Check whether a key names a file of numbers, not of metadata."""
     return not key.endswith("zarr.json")
 
@@ -136,7 +136,7 @@ class CheckedStore(WrapperStore[Any]):
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
         """Read a file; refuse one that is missing or has changed."""
-        if not is_chunk(key):
+        if not _is_chunk(key):
             return await super().get(key, prototype, byte_range)
         mark = self.ledger.mark_of(key)
         if mark is not None:
@@ -146,7 +146,7 @@ class CheckedStore(WrapperStore[Any]):
         if known is None:
             return None
         self.refuse_odd(key)
-        found = await super().get(key, prototype, RangeByteRequest(0, size_in(known) + 1))
+        found = await super().get(key, prototype, RangeByteRequest(0, checksum_size(known) + 1))
         self._verify(key, known, None if found is None else found.to_bytes())
         return found
 
@@ -159,7 +159,7 @@ class CheckedStore(WrapperStore[Any]):
         if known is None:
             return None
         self.refuse_odd(key)
-        return self._verify(key, known, next(read_files([self.root / key], size_in(known))))
+        return self._verify(key, known, next(read_files([self.root / key], checksum_size(known))))
 
     def refuse_odd(self, key: str) -> None:
         """Raise if a file is none, or lies behind a link."""
@@ -170,7 +170,7 @@ class CheckedStore(WrapperStore[Any]):
     def _verify(self, key: str, known: str, content: bytes | None) -> bytes:
         if content is None:
             raise self.ledger.lost(key, "missing")
-        if not is_sound(content, known):
+        if not is_sound_chunk(content, known):
             raise self.ledger.lost(key, "damaged")
         return content
 
@@ -179,7 +179,7 @@ class CheckedStore(WrapperStore[Any]):
         if not is_remote(self.root) and (why := behind_link(self.root, key, self._folders)):
             raise self.ledger.lost(key, why)
         await super().set(key, value)
-        if is_chunk(key):
+        if _is_chunk(key):
             self.ledger.known[key] = checksum(value.to_bytes())
 
     async def _set_many(self, values: Iterable[tuple[str, Buffer]]) -> None:
@@ -281,7 +281,7 @@ def has_note(name: str) -> bool:
 def write_unit(folder: Path, unit: UnitFile, usual_batch: int, durable: bool) -> str:
     """Call a unit finished; all its arrays have been written before."""
     name = unit.name(usual_batch)
-    write_file(folder / FOLDER / name, sealed(asdict(unit)), durable)
+    write_file(folder / FOLDER / name, sealed_json(asdict(unit)), durable)
     return name
 
 
@@ -290,7 +290,7 @@ def listed_units(folder: Path, expected: Iterable[str]) -> Iterator[tuple[UnitKe
 
     `expected` are the names to ask for on file systems that cannot be listed.
     """
-    for name in listed(folder / FOLDER, expected):
+    for name in listed_files(folder / FOLDER, expected):
         found = _NAME.fullmatch(name)
         if found:
             model, chunk, origin, _ = found.groups()
@@ -300,7 +300,7 @@ def listed_units(folder: Path, expected: Iterable[str]) -> Iterator[tuple[UnitKe
 def parsed_unit(content: bytes | None, key: UnitKey, origin: str) -> UnitFile | None:
     """Return what the file of a unit says; None if it is damaged, or that of another unit."""
     try:
-        unit = UnitFile(**unsealed(content or b""))
+        unit = UnitFile(**unsealed_json(content or b""))
     except (ValueError, TypeError, RecursionError):
         return None
     return unit if (unit.key, unit.origin) == (key, origin) and _is_sound(unit) else None

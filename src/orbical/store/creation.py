@@ -20,7 +20,7 @@ from .checksums import CheckedStore
 from .file_access import (
     create_file,
     exists,
-    explained,
+    explained_store_errors,
     is_remote,
     locked,
     temporary_folder,
@@ -58,7 +58,7 @@ def create(
     fixed = fixed_arrays(record.names, group, facts)
     if path is None:
         return _filled(MemoryStore(), record, specs, group, fixed)
-    with ExitStack() as stack, explained(repr(str(path)), "cannot be created"):
+    with ExitStack() as stack, explained_store_errors(repr(str(path)), "cannot be created"):
         if is_remote(path):
             there = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         else:
@@ -136,7 +136,7 @@ def _filled(
 
 def check_overwritable(path: Path) -> None:
     """Refuse to overwrite what is neither a store, damaged or not, nor an empty folder."""
-    with explained(repr(str(path)), "is not an orbical store; it is left unchanged"):
+    with explained_store_errors(repr(str(path)), "is not an orbical store; it is left unchanged"):
         if not is_remote(path) and path.is_dir():
             if not any(path.iterdir()):
                 return

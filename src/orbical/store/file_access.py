@@ -44,12 +44,12 @@ def exists(path: Path) -> bool:
 
     A remote store is written file by file, its root last; without a root there is none.
     """
-    with explained(repr(str(path)), "cannot be reached"):
+    with explained_store_errors(repr(str(path)), "cannot be reached"):
         return (path / "zarr.json" if is_remote(path) else path).exists()
 
 
 @contextmanager
-def explained(name: str, failed: str) -> Iterator[None]:
+def explained_store_errors(name: str, failed: str) -> Iterator[None]:
     """Raise what zarr, JSON, memory and local or remote file systems raise as `StoreError`."""
     try:
         yield
@@ -162,7 +162,7 @@ def read_files(paths: Sequence[Path], most: int = _MOST_BYTES) -> Iterator[bytes
             yield None
 
 
-def listed(folder: Path, expected: Iterable[str]) -> Iterator[str]:
+def listed_files(folder: Path, expected: Iterable[str]) -> Iterator[str]:
     """Yield the names of the files in a folder; those of `expected` where none can be listed."""
     if not is_remote(folder):
         with suppress(FileNotFoundError):
@@ -266,7 +266,7 @@ def locked(path: Path | None, shared: bool = False) -> Iterator[None]:
 
 
 @contextmanager
-def claimed(path: Path, part: str) -> Iterator[None]:
+def claimed_part(path: Path, part: str) -> Iterator[None]:
     """Claim a part `i/n` of a scan whose store this process has locked for parts.
 
     The file of a part is locked as long as its process lives, so those of others say into how many
@@ -278,7 +278,7 @@ def claimed(path: Path, part: str) -> Iterator[None]:
         return
     number, count = part.split("/")
     own = path / FOLDER / f"{_PART}{number}.{count}"
-    with explained(repr(str(path)), "cannot be written"):
+    with explained_store_errors(repr(str(path)), "cannot be written"):
         for other in (path / FOLDER).glob(f"{_PART}*"):
             if _is_free(other):
                 other.unlink(missing_ok=True)
@@ -301,7 +301,7 @@ def in_turn(path: Path | None) -> Iterator[None]:
     if path is None or is_remote(path):
         yield
         return
-    with explained(repr(str(path)), "cannot be written"):
+    with explained_store_errors(repr(str(path)), "cannot be written"):
         (path / FOLDER).mkdir(exist_ok=True)
     with waiting_lock(path / FOLDER):
         yield
@@ -323,7 +323,7 @@ def _lock(path: Path, place: Path, taken: str | None, shared: bool = False) -> I
     if fcntl is None:  # pragma: no cover
         yield False
         return
-    with explained(repr(str(path)), "cannot be locked"):
+    with explained_store_errors(repr(str(path)), "cannot be locked"):
         handle = os.open(place, os.O_RDONLY)
     try:
         kind, held = fcntl.LOCK_SH if shared else fcntl.LOCK_EX, True

@@ -15,7 +15,7 @@ from .._imports import as_path
 from .._text import counted
 from ..errors import StoreError
 from .checksums import zarr_settings
-from .file_access import explained
+from .file_access import explained_store_errors
 from .layout import read_group
 from .record import Json
 from .verification import Damage, lost_flags, refuse_missing, verify
@@ -46,7 +46,7 @@ class Scan:
         self._store = store
         self.record = store.record
         self.path = store.path
-        with explained(store.name, _DAMAGED):
+        with explained_store_errors(store.name, _DAMAGED):
             refuse_missing(store)
             self.group = read_group(store.root)
             if self.group.fingerprint() != self.record.group.fingerprint:
@@ -56,7 +56,7 @@ class Scan:
     @cached_property
     def data(self) -> xr.Dataset:
         """The labeled data set, made when it is first used: a scan of seconds need not wait."""
-        with explained(self._store.name, _DAMAGED):
+        with explained_store_errors(self._store.name, _DAMAGED):
             return _dataset(self._store)
 
     @property
@@ -170,7 +170,7 @@ class Scan:
 
     def _fixed(self, name: str) -> np.ndarray:
         """Read an array that was written once."""
-        with explained(self._store.name, _DAMAGED):
+        with explained_store_errors(self._store.name, _DAMAGED):
             array: Any = self._store.root[name]
             return _text(np.asarray(array[:]))
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import StoreError
-from .checksums import CRC_BYTES, UnitKey, is_sound, mark_name, size_in
+from .checksums import CRC_BYTES, UnitKey, checksum_size, is_sound_chunk, mark_name
 from .file_access import (
     FOLDER,
     MOST_DOCUMENT_BYTES,
     being_written,
-    explained,
+    explained_store_errors,
     in_turn,
     is_remote,
-    listed,
+    listed_files,
     not_regular,
     read_files,
     sizes_below,
@@ -98,7 +98,7 @@ def _by_size(path: Path, sizes: Sizes, files: Files) -> Faults:
     for key, known in files:
         size = sizes(key)
         odd = "" if is_remote(path) else not_regular(path, key, folders)
-        if size is None or odd or size != size_in(known):
+        if size is None or odd or size != checksum_size(known):
             yield key, "missing" if size is None else odd or "damaged"
 
 
@@ -121,7 +121,7 @@ def _by_content(path: Path, sizes: Sizes, files: Files) -> Faults:
     sized = [(key, known) for key, known in files if key not in faults]
     contents = read_files([path / key for key, _ in sized])
     for (key, known), content in zip(sized, contents, strict=True):
-        if content is None or not is_sound(content, known):
+        if content is None or not is_sound_chunk(content, known):
             yield key, "damaged"
 
 
@@ -176,7 +176,7 @@ def lost_flags(store: Store) -> list[UnitKey]:
     if found and being_written(path):
         return []
     # A unit that another process finished since this store was opened has its mark by now.
-    names = {*listed(path / FOLDER, ())} if found else set()
+    names = {*listed_files(path / FOLDER, ())} if found else set()
     marks = {key: mark_name(key, store.origin(key[0]), False) for key in found}
     return [key for key in found if key in store.unreadable or marks[key] not in names]
 
@@ -193,7 +193,7 @@ def _unmarked(store: Store, own: Callable[[int], bool]) -> Iterator[UnitKey]:
             continue
         first = Path(store.chunk_key(names[0], model, 0))
         depth = first.parts.index("c") + (1 if model is None else 2)
-        for chunk in listed(path.joinpath(*first.parts[:depth]), ()):
+        for chunk in listed_files(path.joinpath(*first.parts[:depth]), ()):
             key = (model, int(chunk)) if chunk.isdecimal() else None
             if key is None or key in store.units or key in store.unreadable or not own(key[1]):
                 continue
@@ -230,14 +230,12 @@ def _is_little(store: Store, own: Callable[[int], bool]) -> bool:
     """Check whether the files of units are few megabytes, as the first suggests."""
     keys = [key for key in store.units if own(key[1])]
     first = next((unit for _, unit in store.read_units(keys[:1])), None)
-    size = 0 if first is None else sum(map(size_in, first.files.values()))
+    size = 0 if first is None else sum(map(checksum_size, first.files.values()))
     return size * len(keys) < _LITTLE_BYTES
 
 
 def repair(
-    store: Store,
-    fixed: Mapping[str, Fixed] | None = None,
-    own: Callable[[int], bool] = _everywhere,
+    store: Store, fixed: Mapping[str, Fixed] | None = None, own: Callable[[int], bool] = _everywhere
 ) -> Repair:
     """Repair a store that this process has locked, or the chunks of it that are its `own`.
 
@@ -263,7 +261,7 @@ def repair(
             "scan; run the same scan again"
         )
     # Others wait meanwhile, and may have added models since this store was opened.
-    with explained(store.name, "cannot be repaired"), in_turn(store.path):
+    with explained_store_errors(store.name, "cannot be repaired"), in_turn(store.path):
         store.grow()
         store.write_metadata()
         if once and fixed is not None:

@@ -40,13 +40,13 @@ from .checksums import (
     UnitFile,
     UnitKey,
     check_packed,
-    digest,
     has_note,
+    json_digest,
     listed_units,
     mark_name,
     parsed_unit,
-    sealed,
-    unsealed,
+    sealed_json,
+    unsealed_json,
     write_unit,
     zarr_settings,
 )
@@ -56,7 +56,7 @@ from .file_access import (
     behind_link,
     create_file,
     exists,
-    explained,
+    explained_store_errors,
     in_turn,
     is_remote,
     not_regular,
@@ -317,7 +317,7 @@ class Store(Ledger):
                 f"{self.name}: {name} of {self.unit_name(model, chunk)} has the shape {expected}, "
                 f"got {np.shape(values)}"
             )
-        with explained(self.name, "cannot be written"):
+        with explained_store_errors(self.name, "cannot be written"):
             array[rows if model is None else (model, rows)] = values
 
     def finish(
@@ -342,7 +342,7 @@ class Store(Ledger):
         files = {name: self.known.get(key, "") for name, key in zip(names, keys, strict=True)}
         unit = UnitFile(model, chunk, self.origin(model), files, failures or [], batch_size, data)
         if self.path is not None:
-            with explained(self.name, "cannot be written"):
+            with explained_store_errors(self.name, "cannot be written"):
                 self._check_there()
                 if self.durable:
                     written_to = [self.path / key for key in keys]
@@ -367,7 +367,7 @@ class Store(Ledger):
         if self.path is None:
             return
         chunks = [self.chunk_key(name, *key) for name in self.arrays_of(key[0])]
-        with explained(self.name, "cannot be written"):
+        with explained_store_errors(self.name, "cannot be written"):
             for place in ([] if mark is None else [f"{FOLDER}/{mark}"]) + chunks:
                 if not is_remote(self.path) and behind_link(self.path, place, set()):
                     continue
@@ -412,16 +412,16 @@ class Store(Ledger):
 
     def _claim(self, place: int, entry: ModelEntry) -> bool:
         """Claim the place of a model; return whether nobody else has it."""
-        with explained(self.name, "cannot be written"):
-            return create_file(self._claim_file(place), sealed(asdict(entry)))
+        with explained_store_errors(self.name, "cannot be written"):
+            return create_file(self._claim_file(place), sealed_json(asdict(entry)))
 
     def _claimed(self, place: int) -> ModelEntry | None:
         """Return the model that claims a place, if any."""
         if self.path is None:
             return None
-        with explained(self.name, "is damaged: the claim of a model cannot be read"):
+        with explained_store_errors(self.name, "is damaged: the claim of a model cannot be read"):
             content = next(read_files([self._claim_file(place)], MOST_DOCUMENT_BYTES))
-            return None if content is None else ModelEntry(**unsealed(content))
+            return None if content is None else ModelEntry(**unsealed_json(content))
 
     def _claim_file(self, place: int) -> Path:
         assert self.path is not None
@@ -440,7 +440,7 @@ class Store(Ledger):
             if len(models) == old:
                 return
             self.record = replace(self.record, models=tuple(models))
-            with explained(self.name, "cannot be written"):
+            with explained_store_errors(self.name, "cannot be written"):
                 for name, metadata in self.metadata.items():
                     if dims_of(metadata)[:1] == ("model",):
                         metadata["shape"][0] = len(models)
@@ -453,7 +453,7 @@ class Store(Ledger):
 
     def write_fixed(self, fixed: Mapping[str, Fixed]) -> None:
         """Write the arrays that are written once."""
-        with explained(self.name, "cannot be written"):
+        with explained_store_errors(self.name, "cannot be written"):
             for name, one in fixed.items():
                 text = one.values.dtype.kind in "UO"
                 array: Any = self.root[name]
@@ -475,8 +475,8 @@ class Store(Ledger):
         attributes.pop(_HASH, None)
         about = {"record": self.record.to_json(), "files": self.fixed}
         attributes[RECORD] = json.dumps(about)
-        attributes[_HASH] = digest(self.document)
-        with explained(self.name, "cannot be written"):
+        attributes[_HASH] = json_digest(self.document)
+        with explained_store_errors(self.name, "cannot be written"):
             self._put("zarr.json", self.document)
         self._reopen()
 
@@ -525,11 +525,11 @@ def open_store(path: Path) -> Store:
         )
     name = repr(str(path))
     damaged = "is not an orbical store, or is too damaged to read; it is left unchanged"
-    with explained(name, damaged):
+    with explained_store_errors(name, damaged):
         document = root_document(path)
         attributes = document["attributes"]
         hashed = attributes.pop(_HASH, None)
-        if hashed != digest(document):
+        if hashed != json_digest(document):
             raise ValueError("the checksum of its root does not match")
         attributes[_HASH] = hashed
         _check_names(path, document)

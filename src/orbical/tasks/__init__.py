@@ -8,7 +8,7 @@ from collections.abc import Callable
 from .. import actions
 from ..actions import REGISTERED, Action
 from ..errors import InputError, check_name
-from ._answers import answer_variables, changes, of_codes
+from ._answers import answer_changes, answer_variables, code_changes
 from ._maps import (
     UNSEEN,
     Places,
@@ -33,7 +33,7 @@ from .segmentation import Segmentation
 from .structures import SYMBOLS, batch_of, display_name, is_structure
 from .task import ACTION_DEFECT, Reader, Task, Variable
 from .text_lines import Text
-from .uncertainty import variances
+from .uncertainty import uncertainty_variances
 
 TASKS: dict[str, type[Task]] = {
     task.name: task

@@ -18,10 +18,10 @@ END = -1
 """What follows the last character of a row."""
 
 
-def encoded(texts: Iterable[str], length: int) -> Tensor | None:
+def answer_code_points(texts: Iterable[str], length: int) -> Tensor | None:
     """Return texts as code points `[N, length]`, -1 after the end; None if one is too long.
 
-    >>> encoded(["ab", ""], 3).tolist()
+    >>> answer_code_points(["ab", ""], 3).tolist()
     [[97, 98, -1], [-1, -1, -1]]
     """
     rows = [[ord(letter) for letter in text] for text in texts]
@@ -31,16 +31,16 @@ def encoded(texts: Iterable[str], length: int) -> Tensor | None:
     return torch.tensor(full, dtype=torch.int64).reshape(-1, length)
 
 
-def decoded(codes: Tensor) -> list[str]:
+def answer_texts(codes: Tensor) -> list[str]:
     """Return the texts of rows of code points `[N, L]`.
 
-    >>> decoded(torch.tensor([[97, 98, -1]]))
+    >>> answer_texts(torch.tensor([[97, 98, -1]]))
     ['ab']
     """
     return ["".join(chr(code) for code in row if code >= 0) for row in codes.tolist()]
 
 
-def lengths(codes: Tensor) -> Tensor:
+def answer_lengths(codes: Tensor) -> Tensor:
     """Return the number of characters `[...]` of rows `[..., L]`."""
     return (codes >= 0).sum(-1)
 
@@ -51,14 +51,14 @@ def edit_distance(first: Tensor, second: Tensor) -> Tensor:
     A row of the table of distances of all beginnings takes a minimum over the row before it, for
     substitutions and deletions, and a running minimum, for insertions.
 
-    >>> words = encoded(["kitten", "sitting"], 7)
+    >>> words = answer_code_points(["kitten", "sitting"], 7)
     >>> int(edit_distance(words[0], words[1]))
     3
     """
     shape = torch.broadcast_shapes(first.shape[:-1], second.shape[:-1])
     first, second = (codes.expand(*shape, codes.shape[-1]) for codes in (first, second))
     places = torch.arange(second.shape[-1] + 1, device=second.device)
-    ended, columns = lengths(first), lengths(second)[..., None]
+    ended, columns = answer_lengths(first), answer_lengths(second)[..., None]
     row = places.expand(*shape, len(places))
     found = row.gather(-1, columns)[..., 0]
     for size in range(1, first.shape[-1] + 1):
@@ -87,10 +87,10 @@ def answer_codes(rows: Tensor) -> Tensor:
     return weighted.sum(-1)
 
 
-def majority(codes: Tensor, weights: Tensor) -> Tensor:
+def majority_answer(codes: Tensor, weights: Tensor) -> Tensor:
     """Return the index `[B]` of the first of K answers whose equals weigh most, from `[K, B]`.
 
-    >>> majority(torch.tensor([[7], [3], [3]]), torch.tensor([0.4, 0.3, 0.3])).tolist()
+    >>> majority_answer(torch.tensor([[7], [3], [3]]), torch.tensor([0.4, 0.3, 0.3])).tolist()
     [1]
     """
     ordered, order = codes.sort(dim=0)
@@ -123,7 +123,7 @@ def answer_variables(dims: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     return ("box", "box_label") if {"box", "box_label"} <= dims.keys() else ()
 
 
-def changes(
+def answer_changes(
     names: tuple[str, ...], parts: Sequence[Tensor], group: Group, settings: Mapping[str, Any]
 ) -> tuple[Tensor, Tensor]:
     """Return whether the answers of samples change, and the share of pairs that disagree, `[n]`.
@@ -139,15 +139,15 @@ def changes(
     weights = torch.as_tensor(group.weights)
     if names[0] == "box":
         return _of_boxes(parts[0], parts[1], group, Boxes(*settings["size"]), weights)
-    return of_codes(parts[0], weights)
+    return code_changes(parts[0], weights)
 
 
-def of_codes(codes: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+def code_changes(codes: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     """Return whether codes `[n, K]` differ, and the share of pairs of elements that do, by weight.
 
         pairs = (1 - sum_c (sum of w_g with code c)^2) / (1 - sum_g w_g^2)
 
-    >>> changed, pairs = of_codes(torch.tensor([[7, 7, 7], [7, 7, 3]]), torch.ones(3) / 3)
+    >>> changed, pairs = code_changes(torch.tensor([[7, 7, 7], [7, 7, 3]]), torch.ones(3) / 3)
     >>> changed.tolist(), [round(share, 3) for share in pairs.tolist()]
     ([False, True], [0.0, 0.667])
     """

@@ -13,8 +13,8 @@ from torch.nn.utils.rnn import pad_sequence
 
 from .._arrays import as_array
 from ..errors import InputError, ModelError
-from .detection_matching import Detections, inverted
-from .task import is_real, single_or_double, unreadable
+from .detection_matching import Detections, inverted_boxes
+from .task import is_real, single_or_double, unreadable_output
 
 _NAMES = {
     "box": ("boxes", "box"),
@@ -101,7 +101,7 @@ def faults_in(found: Detections) -> dict[str, Tensor]:
     """
     return {
         "a confidence outside 0 .. 1": (found.confidence > 1 + 1e-6).any(-1),
-        "a box whose left > right or top > bottom": inverted(found.box).any(-1),
+        "a box whose left > right or top > bottom": inverted_boxes(found.box).any(-1),
     }
 
 
@@ -115,7 +115,7 @@ def _parts(given: object) -> tuple[Tensor, Tensor, Tensor]:
     if isinstance(given, Sequence) and all(isinstance(view, Mapping) for view in given):
         return _padded([_fields(view) for view in given])
     if not is_real(given) or given.ndim != 3 or given.shape[-1] != 6:
-        raise unreadable(given, _EXPECTED)
+        raise unreadable_output(given, _EXPECTED)
     return given[..., :4], given[..., 4], given[..., 5]
 
 

@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .._trees import Tree
-from ..actions import Action, ClassMaps, ValueMaps, Window, central, view_of
+from ..actions import Action, ClassMaps, ValueMaps, Window, central_image, view_of
 from ..errors import InputError, ModelError
 from ..groups import Group
 from .task import Task
@@ -101,10 +101,10 @@ class MapTask(Task):
 
     def in_view(self, reference: Tensor) -> Tensor:
         """Return the part of a reference that a window shows."""
-        return reference if self.window is None else central(reference, self.window)
+        return reference if self.window is None else central_image(reference, self.window)
 
 
-def lengths(vectors: Tensor) -> Tensor:
+def vector_lengths(vectors: Tensor) -> Tensor:
     """Return the lengths of vectors `[K, B, C, ...]`.
 
     `norm` along another dimension than the last takes ten times as long on a CPU.
@@ -207,10 +207,10 @@ def reduced_means(values: Tensor, valid: Tensor | None) -> Tensor:
     return _joined([block_means(part, mask, size) for part, mask, size in parts], torch.nan)
 
 
-def middle_pixels(labels: Tensor) -> Tensor:
+def _middle_pixels(labels: Tensor) -> Tensor:
     """Reduce labels `[..., H, W]` to those in the middle of blocks: no class is invented.
 
-    >>> middle_pixels(torch.zeros(180, 240)).shape, middle_pixels(torch.zeros(16, 16)).shape
+    >>> _middle_pixels(torch.zeros(180, 240)).shape, _middle_pixels(torch.zeros(16, 16)).shape
     (torch.Size([24, 32]), torch.Size([16, 16]))
     """
     return grid_values(labels, 2, MAP_SIDE)
@@ -218,12 +218,12 @@ def middle_pixels(labels: Tensor) -> Tensor:
 
 def reduced_labels(labels: Tensor) -> Tensor:
     """Reduce label maps `[K, B, H, W]`, or the middle slices of `[K, B, D, H, W]`."""
-    return middle_pixels(labels) if labels.ndim == 4 else slice_picture(labels, UNSEEN)
+    return _middle_pixels(labels) if labels.ndim == 4 else slice_picture(labels, UNSEEN)
 
 
 def reduced_values(values: Tensor) -> Tensor:
     """Reduce maps `[K, B, H, W]`, or the middle slices of `[K, B, D, H, W]`, to middle pixels."""
-    return middle_pixels(values) if values.ndim == 4 else slice_picture(values, torch.nan)
+    return _middle_pixels(values) if values.ndim == 4 else slice_picture(values, torch.nan)
 
 
 def grid_values(maps: Tensor, sides: int, cells: int) -> Tensor:
@@ -372,7 +372,7 @@ def binned_error(bins: dict[str, Tensor]) -> Tensor:
     return apart / bins["pixel_count"].sum(-1)
 
 
-def votes(winners: Tensor, valid: Tensor | None, classes: int) -> Tensor:
+def class_votes(winners: Tensor, valid: Tensor | None, classes: int) -> Tensor:
     """Count how often each class wins at each place, `[B, C, places]`, from `[K, B, ...]`.
 
     `valid` is `[K, ...]`, or `[K, B, ...]`.
@@ -387,14 +387,14 @@ def votes(winners: Tensor, valid: Tensor | None, classes: int) -> Tensor:
     return found.scatter_add_(1, *added).reshape(-1, classes, places)
 
 
-def disagreement(votes: Tensor) -> dict[str, Tensor]:
+def vote_disagreement(votes: Tensor) -> dict[str, Tensor]:
     """Return how often un-transformed classes differ along the orbit, `[B]`, from their votes.
 
     Of the pixels that at least two elements see: the share whose class is not the same at all of
     them, and the share of pairs of elements that disagree.
 
     >>> winners = torch.tensor([[[[0, 1]]], [[[0, 0]]], [[[0, 0]]]])
-    >>> shares = disagreement(votes(winners, None, 2))
+    >>> shares = vote_disagreement(class_votes(winners, None, 2))
     >>> {name: round(float(share), 3) for name, share in shares.items()}
     {'changed_pixels': 0.5, 'changed_pairs': 0.333}
     """

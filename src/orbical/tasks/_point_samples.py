@@ -22,8 +22,8 @@ from ..actions import (
     Signals,
     SignalWindow,
     as_action,
-    flat,
-    is_own,
+    flat_actions,
+    is_own_action,
 )
 from ..errors import InputError, ModelError
 
@@ -33,8 +33,12 @@ CLOUDS = {"pos": Points(), "mask": Rows()}
 
 def point_values(input: ActionTree | None) -> Action:
     """Return how numbers of points move: with the samples of their signal, or else with rows."""
-    for leaf in flat(as_action(Images() if input is None else input)):
-        if isinstance(leaf, Signals) and not isinstance(leaf, SignalWindow) and not is_own(leaf):
+    for leaf in flat_actions(as_action(Images() if input is None else input)):
+        if (
+            isinstance(leaf, Signals)
+            and not isinstance(leaf, SignalWindow)
+            and not is_own_action(leaf)
+        ):
             return Frames()
     return Rows()
 
@@ -149,12 +153,12 @@ def real_points(moved: Tree, points: int) -> Tensor | None:
     return mask.bool()
 
 
-def blanked(values: Tensor, mask: Tensor) -> Tensor:
+def blanked_points(values: Tensor, mask: Tensor) -> Tensor:
     """Return values `[K, B, n, ...]` with NaN on padding."""
     return values.masked_fill(~_spread(mask, values), torch.nan)
 
 
-def repeated(values: Tensor, mask: Tensor) -> Tensor:
+def repeated_points(values: Tensor, mask: Tensor) -> Tensor:
     """Return values `[K, B, n, ...]` with those of the first real point on padding."""
     first = mask.int().argmax(-1)
     element, sample = (torch.arange(size, device=mask.device) for size in first.shape)

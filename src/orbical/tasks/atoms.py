@@ -22,24 +22,24 @@ from .quantities import (
     UNITS,
     Quantities,
     check_quantities,
-    distance,
-    to_shape,
-    unknown,
+    quantity_distance,
+    shaped_quantity,
+    unknown_quantity,
 )
 from .structures import (
     NamedBatch,
     batch_of,
     complete_batch,
-    from_graphs,
     is_structure,
     structure_names,
+    structures_from_graphs,
 )
 from .task import (
     Reader,
     Task,
     Variable,
     as_truth,
-    described,
+    described_value,
     how_to_read,
     is_real,
     per_element,
@@ -116,7 +116,7 @@ class Atoms(Task):
     def take(self, data: object) -> object:
         """Convert molecules, and the truth of the requested quantities, to arrays."""
         inputs, truth = _apart(data)
-        collected = batch_of(inputs) if _are_structures(inputs) else from_graphs(inputs)
+        collected = batch_of(inputs) if _are_structures(inputs) else structures_from_graphs(inputs)
         if collected is not None:
             inputs, known = collected
             truth = known if truth is None else truth
@@ -150,14 +150,14 @@ class Atoms(Task):
     def _row(self, truth: Mapping[str, object], mask: Tensor) -> Tensor:
         """Return the truth as one row for each molecule, NaN for what is not known."""
         count, atoms = mask.shape
-        blocks = {name: unknown(name, count, atoms) for name in self.quantities}
+        blocks = {name: unknown_quantity(name, count, atoms) for name in self.quantities}
         for name, values in truth.items():
             if name == "forces" and isinstance(values, list) and all(map(np.shape, values)):
                 values = np.concatenate(values)  # one array for each molecule
             given = as_truth(values, name="truth")
             if name == "forces" and given.ndim == 2 and len(given) == int(mask.sum()):
                 given = to_padded(given.double(), mask, torch.nan)  # of a ragged batch
-            fitted = to_shape(name, given.double(), count)
+            fitted = shaped_quantity(name, given.double(), count)
             expected = tuple(blocks[name].shape)
             if fitted is None or fitted.shape != expected:
                 shape = tuple(given.shape)
@@ -193,7 +193,7 @@ class Atoms(Task):
         if missing:
             raise ModelError(
                 f"model output: expected a dictionary of {', '.join(self.quantities)}, got "
-                f"{described(given)}; request less with quantities=; {how_to_read(given)}"
+                f"{described_value(given)}; request less with quantities=; {how_to_read(given)}"
             )
         counts = {q: len(x) if isinstance(x := given[q], Tensor) and x.ndim else 0 for q in given}
         if len({counts[q] for q in self.quantities} - {0}) > 1:
@@ -207,11 +207,11 @@ class Atoms(Task):
         blocks = {}
         for name in self.quantities:
             values = given[name]
-            fitted = to_shape(name, values, count) if is_real(values) else None
+            fitted = shaped_quantity(name, values, count) if is_real(values) else None
             if fitted is None:
                 raise ModelError(
                     f"model output: expected {name} [{', '.join(('molecule', *SHAPES[name]))}], "
-                    f"got {described(values)}"
+                    f"got {described_value(values)}"
                 )
             blocks[name] = fitted if fitted.dtype == torch.float64 else fitted.float()
         return {"answer": self._output.join(blocks)}
@@ -250,7 +250,7 @@ class Atoms(Task):
 
     def _distances(self, outputs: Tensor, reference: Tensor) -> dict[str, Tensor]:
         blocks = self._output.split((outputs - reference).double())
-        return {name: distance(name, block) for name, block in blocks.items()}
+        return {name: quantity_distance(name, block) for name, block in blocks.items()}
 
     def _named(
         self, distances: dict[str, Tensor], reference: str, numbers: Tensor
@@ -321,7 +321,7 @@ class Atoms(Task):
         consensus = self.average(self.output.move(elements.inverse(), answers), weights, None)
         apart = answers - self.output.move(elements, consensus[None])
         blocks = self._output.split(apart)
-        found = {name: distance(name, block) for name, block in blocks.items()}
+        found = {name: quantity_distance(name, block) for name, block in blocks.items()}
         squares, share = found[self.chosen].square(), weights.double()[:, None]
         seen = share * ~squares.isnan()
         gap = ((share * squares.nan_to_num(0.0)).sum(0) / seen.sum(0)).sqrt()

@@ -23,11 +23,11 @@ from .task import (
     Variable,
     as_truth,
     class_names,
-    described,
+    described_value,
     is_real,
     per_element,
     single_or_double,
-    unreadable,
+    unreadable_output,
 )
 
 __all__ = ["Choice", "Classification", "Ordinal"]
@@ -92,11 +92,11 @@ class SampleClassTask(ClassTask):
 
     def __init__(
         self,
-        input: ActionTree | None,
-        outputs: str,
-        read: Reader | None,
-        classes: Sequence[str] | None,
-        representation: Representation,
+        input: ActionTree | None = None,
+        outputs: str = "logits",
+        read: Reader | None = None,
+        classes: Sequence[str] | None = None,
+        representation: Representation = "trivial",
     ) -> None:
         super().__init__(input, Trivial(), outputs, read, classes)
         self.representation = _checked_representation(representation)
@@ -203,23 +203,15 @@ class Classification(SampleClassTask):
     truth_kind: ClassVar[str] = "class"
     detail_view: ClassVar[str] = "bars"
 
-    def __init__(
-        self,
-        input: ActionTree | None = None,
-        outputs: str = "logits",
-        read: Reader | None = None,
-        classes: Sequence[str] | None = None,
-        representation: Representation = "trivial",
-    ) -> None:
-        super().__init__(input, outputs, read, classes, representation)
-
     def read(self, raw: object, outputs: str | None = None) -> Tensor:
         """Read class probabilities `[N, C]`."""
         given = self.picked(raw)
         if not is_real(given) or given.ndim not in (1, 2) or 0 in given.shape[1:]:
-            raise unreadable(given, "[sample, class], or [sample] of class 1 of two")
+            raise unreadable_output(given, "[sample, class], or [sample] of class 1 of two")
         if given.ndim == 1 and not given.is_floating_point():
-            raise unreadable(given, "the scores of classes, [sample, class]")  # not predictions
+            raise unreadable_output(
+                given, "the scores of classes, [sample, class]"
+            )  # not predictions
         return class_probabilities(given, outputs or self.outputs)
 
     def check_target(self, target: object, count: int) -> Tensor:
@@ -232,7 +224,7 @@ class Classification(SampleClassTask):
             raise InputError(
                 "labels",
                 "integers of shape (N,)",
-                described(labels),
+                described_value(labels),
                 remedy=f"pass class indices, e.g. {indices}",
             )
         labels = labels.long()

@@ -15,11 +15,11 @@ from ._maps import (
     MAP,
     MapTask,
     grid_values,
-    lengths,
     masked_mean,
     reduced_means,
     reduced_values,
     seen_mean,
+    vector_lengths,
 )
 from .task import (
     About,
@@ -28,11 +28,11 @@ from .task import (
     Reader,
     Variable,
     as_truth,
-    described,
+    described_value,
     is_real,
     per_element,
     per_sample,
-    unreadable,
+    unreadable_output,
 )
 from .uncertainty import named_parts
 
@@ -124,7 +124,7 @@ class DenseRegression(MapTask):
         found = {name: self._as_maps(part) for name, part in parts.items()}
         mean = found["mean"]
         if not is_real(mean) or mean.ndim != 2 + len(self._sides) or 0 in mean.shape[1:]:
-            raise unreadable(mean, f"maps [sample, component, {', '.join(self._sides)}]")
+            raise unreadable_output(mean, f"maps [sample, component, {', '.join(self._sides)}]")
         many = getattr(self.output, "widths", mean.shape[1:2])
         if self.representation != "trivial" and mean.shape[1] not in many:
             raise ModelError(
@@ -155,7 +155,9 @@ class DenseRegression(MapTask):
         maps = self._as_maps(maps if maps.is_floating_point() else maps.float())
         if maps.ndim != 2 + len(self._sides) or maps.is_complex():
             raise InputError(
-                "labels", f"maps [sample, component, {', '.join(self._sides)}]", described(maps)
+                "labels",
+                f"maps [sample, component, {', '.join(self._sides)}]",
+                described_value(maps),
             )
         lacking = first_lacking(maps) is not None
         if lacking and bool(maps.isinf().any()):
@@ -255,22 +257,22 @@ class DenseRegression(MapTask):
             apart = (outputs - reference).abs_()
             return apart[:, :, 0] if apart.shape[2] == 1 else apart.mean(2)
         if self.representation == "vector":
-            return lengths(outputs - reference)
+            return vector_lengths(outputs - reference)
         a, b = (
-            part / lengths(part)[:, :, None].clamp_min(torch.finfo(outputs.dtype).tiny)
+            part / vector_lengths(part)[:, :, None].clamp_min(torch.finfo(outputs.dtype).tiny)
             for part in (outputs, reference)
         )
-        return torch.rad2deg(2 * torch.atan2(lengths(a - b), lengths(a + b)))
+        return torch.rad2deg(2 * torch.atan2(vector_lengths(a - b), vector_lengths(a + b)))
 
     def _shown(self, maps: Tensor) -> Tensor:
         """Return one number for each pixel of `[K, B, C, ...]`, to be drawn."""
         if self.representation == "trivial":
             return maps[:, :, 0]
         if self.representation == "vector":
-            return lengths(maps)
+            return vector_lengths(maps)
         if maps.shape[2] == 2:  # a direction in the plane
             return torch.rad2deg(torch.atan2(-maps[:, :, 1], maps[:, :, 0]))
-        return torch.rad2deg(torch.atan2(lengths(maps[:, :, :2]), maps[:, :, 2].abs()))
+        return torch.rad2deg(torch.atan2(vector_lengths(maps[:, :, :2]), maps[:, :, 2].abs()))
 
     def _as_maps(self, values: Tensor) -> Tensor:
         """Return maps `[N, ...]` of one component as `[N, 1, ...]`, and others as they are."""

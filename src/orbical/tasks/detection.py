@@ -18,18 +18,18 @@ from .detection_matching import (
     Consensus,
     Detections,
     Pairing,
-    area,
-    clip,
-    consensus_of,
-    greedy,
-    inverted,
+    box_area,
+    clipped_boxes,
+    detection_consensus,
+    detection_pairs,
+    detection_scores,
+    greedy_matches,
+    inverted_boxes,
     iou,
     key_match,
     most_confident,
-    pair,
-    set_scores,
 )
-from .task import SHARE, Reader, Task, Variable, as_truth, class_names, described, per_element
+from .task import SHARE, Reader, Task, Variable, as_truth, class_names, described_value, per_element
 
 __all__ = ["Detection"]
 
@@ -143,8 +143,8 @@ class Detection(Task):
         """Read the most confident detections of N views, `[N, M, 6]`."""
         found = read_detections(self.picked(raw), self.most)
         # A box without area, or wholly outside the view, detects nothing in it.
-        empty = area(clip(found.box, self._view(found.box))) <= 0
-        return found.without(empty & found.present & ~inverted(found.box)).rows()
+        empty = box_area(clipped_boxes(found.box, self._view(found.box))) <= 0
+        return found.without(empty & found.present & ~inverted_boxes(found.box)).rows()
 
     def faults(self, outputs: Tensor) -> dict[str, Tensor]:
         """Mark inverted boxes, confidences out of range, and NaN."""
@@ -158,7 +158,7 @@ class Detection(Task):
                 "objects",
                 "floating-point [sample, object, 5] (left, top, right, bottom, class; NaN "
                 "for no object), or a list of dictionaries of boxes and labels",
-                described(objects),
+                described_value(objects),
             )
         objects = objects.float()
         gaps = objects.isnan()
@@ -166,14 +166,14 @@ class Detection(Task):
         if not objects.shape[1]:
             raise InputError("objects", "a key object for each sample", "none")
         first = torch.arange(objects.shape[1]) == 0
-        outside = first & (area(clip(objects[..., :4], self._view(objects))) <= 0)
+        outside = first & (box_area(clipped_boxes(objects[..., :4], self._view(objects))) <= 0)
         view = f"the view of {self.size[0]} x {self.size[1]} pixels at the identity"
         known = torch.inf if self.classes is None else len(self.classes)
         for wrong, expected, got in (
             (absent & ~gaps.all(-1), "five numbers or five NaN", "NaN in part"),
             (objects.isinf().any(-1), "finite pixels", "infinity"),
             (absent & first, "a key object, on which the view is centered, first", "NaN"),
-            (area(objects[..., :4]) <= 0, "left < right and top < bottom", "no area"),
+            (box_area(objects[..., :4]) <= 0, "left < right and top < bottom", "no area"),
             (~absent & ((kinds < 0) | (kinds % 1 != 0)), "a class index from 0", "another number"),
             (kinds >= known, f"one of the {known} classes that have names", "another"),
             (outside, f"a key object inside {view}", "one outside"),
@@ -219,18 +219,18 @@ class Detection(Task):
 
     def measures(self, found: Detections, objects: Tensor) -> dict[str, Tensor]:
         """Return all scores of detections against objects `[..., T, 5]` in the same view."""
-        pairing = pair(found, objects, self._view(objects))
+        pairing = detection_pairs(found, objects, self._view(objects))
         return _key_measures(found, pairing) | self._set_measures(found, pairing)
 
     def _chosen_measures(self, found: Detections, objects: Tensor) -> dict[str, Tensor]:
         """Return the scores of the key object, and of the whole set if the chosen one needs it."""
-        pairing = pair(found, objects, self._view(objects))
+        pairing = detection_pairs(found, objects, self._view(objects))
         of_key = _key_measures(found, pairing)
         return of_key if self.chosen in of_key else of_key | self._set_measures(found, pairing)
 
     def _set_measures(self, found: Detections, pairing: Pairing) -> dict[str, Tensor]:
-        correct, judged = greedy(found, pairing, self.threshold)
-        scores = set_scores(found, correct, judged, pairing.counted, self.confident)
+        correct, judged = greedy_matches(found, pairing, self.threshold)
+        scores = detection_scores(found, correct, judged, pairing.counted, self.confident)
         sure, right = most_confident(found, correct, judged, pairing.counted)
         return {
             **scores,
@@ -282,7 +282,7 @@ class Detection(Task):
         if target is not None:
             summary["score"] = summary[self.chosen]
             found = Detections(agreed[..., :4].nan_to_num(0.0), agreed[..., 4], agreed[..., 5])
-            hidden = area(clip(found.box, self._view(target))) <= 0
+            hidden = box_area(clipped_boxes(found.box, self._view(target))) <= 0
             found = found.without(found.label.isnan() | hidden)
             summary["consensus_vs_truth"] = self._chosen_measures(found, target)[self.chosen]
         return self._sample_first(summary, target is not None)
@@ -291,12 +291,12 @@ class Detection(Task):
         """Average the un-transformed detections `[K, B, M, ...]` over the group, in clusters."""
         backward = elements.inverse()
         view = self._view(found.box)
-        seen = clip(found.box, view)
+        seen = clipped_boxes(found.box, view)
         near = torch.cat([seen[..., :2] <= BORDER, seen[..., 2:] >= view[2:] - BORDER], -1)
         home = Detections(self.output.move(backward, found.box), found.confidence, found.label)
         view_home = self.output.move(backward, view[None, None, None])[:, 0, 0]
         border = near if _keeps_sides(elements) else torch.zeros_like(near)
-        return consensus_of(home, view_home, border, weights, self.threshold, self.most)
+        return detection_consensus(home, view_home, border, weights, self.threshold, self.most)
 
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
         """Return the mean squared 1 - IoU of boxes `[K, B, M, 4]` with a box `[B, M, 4]`."""

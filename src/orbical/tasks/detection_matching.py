@@ -32,34 +32,26 @@ import torch
 from torch import Tensor
 
 __all__ = [
-    "Consensus",
-    "Detections",
-    "Pairing",
-    "average_precision",
-    "consensus_of",
-    "greedy",
-    "key_match",
-    "most_confident",
-    "pair",
-    "set_scores",
-]
+    "Consensus", "Detections", "Pairing", "average_precision", "detection_consensus",
+    "detection_pairs", "detection_scores", "greedy_matches", "key_match", "most_confident",
+]  # fmt: skip
 
 
-def area(boxes: Tensor) -> Tensor:
+def box_area(boxes: Tensor) -> Tensor:
     """Return the areas `[...]` of boxes `[..., 4]`; 0 without width or height.
 
     Example:
-        >>> area(torch.tensor([[0.0, 0, 2, 3], [5, 5, 4, 9]]))
+        >>> box_area(torch.tensor([[0.0, 0, 2, 3], [5, 5, 4, 9]]))
         tensor([6., 0.])
     """
     return _size(*boxes.unbind(-1))
 
 
-def inverted(boxes: Tensor) -> Tensor:
+def inverted_boxes(boxes: Tensor) -> Tensor:
     """Mark the boxes `[..., 4]` with left > right or top > bottom.
 
     Example:
-        >>> inverted(torch.tensor([[0.0, 0, 2, 3], [5, 5, 4, 9]]))
+        >>> inverted_boxes(torch.tensor([[0.0, 0, 2, 3], [5, 5, 4, 9]]))
         tensor([False,  True])
     """
     return (boxes[..., :2] > boxes[..., 2:]).any(-1)
@@ -78,10 +70,10 @@ def iou(first: Tensor, second: Tensor) -> Tensor:
         >>> iou(torch.tensor([0.0, 0, 2, 2]), torch.tensor([[1.0, 0, 3, 2], [8, 8, 9, 9]]))
         tensor([0.3333, 0.0000])
     """
-    return iou_of_sides(first.unbind(-1), second.unbind(-1))
+    return _iou_of_sides(first.unbind(-1), second.unbind(-1))
 
 
-def iou_of_sides(first: Sequence[Tensor], second: Sequence[Tensor]) -> Tensor:
+def _iou_of_sides(first: Sequence[Tensor], second: Sequence[Tensor]) -> Tensor:
     """Return the `iou` of boxes whose four sides are separate arrays, which saves memory."""
     left, top = (torch.maximum(first[side], second[side]) for side in (0, 1))
     right, bottom = (torch.minimum(first[side], second[side]) for side in (2, 3))
@@ -94,11 +86,11 @@ def _size(left: Tensor, top: Tensor, right: Tensor, bottom: Tensor) -> Tensor:
     return (right - left).clamp_min_(0) * (bottom - top).clamp_min_(0)
 
 
-def clip(boxes: Tensor, view: Tensor) -> Tensor:
+def clipped_boxes(boxes: Tensor, view: Tensor) -> Tensor:
     """Clip boxes `[..., 4]` to a view `[..., 4]`; the result has no area where they do not meet.
 
     Example:
-        >>> clip(torch.tensor([-5.0, 2, 4, 30]), torch.tensor([0.0, 0, 10, 10]))
+        >>> clipped_boxes(torch.tensor([-5.0, 2, 4, 30]), torch.tensor([0.0, 0, 10, 10]))
         tensor([ 0.,  2.,  4., 10.])
     """
     low = torch.maximum(boxes[..., :2], view[..., :2])
@@ -161,7 +153,7 @@ class Pairing(NamedTuple):
     key_seen: Tensor
 
 
-def pair(found: Detections, objects: Tensor, view: Tensor) -> Pairing:
+def detection_pairs(found: Detections, objects: Tensor, view: Tensor) -> Pairing:
     """Measure the overlap of every detection with every object of its class.
 
     Only the parts inside the view are compared: a detector that ends its boxes at the border and
@@ -176,11 +168,11 @@ def pair(found: Detections, objects: Tensor, view: Tensor) -> Pairing:
         The pairing.
     """
     box, kind = objects[..., :4], objects[..., 4]
-    seen = clip(box, view)
+    seen = clipped_boxes(box, view)
     exists = ~kind.isnan()
-    share = area(seen) / area(box).clamp_min(torch.finfo(box.dtype).tiny)
+    share = box_area(seen) / box_area(box).clamp_min(torch.finfo(box.dtype).tiny)
     counted = exists & (share >= LEAST_SEEN)
-    overlap = iou(clip(found.box, view)[..., :, None, :], seen[..., None, :, :])
+    overlap = iou(clipped_boxes(found.box, view)[..., :, None, :], seen[..., None, :, :])
     same = found.label[..., :, None] == kind[..., None, :]  # an absent one is -1 or NaN: no class
     return Pairing(overlap.masked_fill(~same, 0), counted, counted[..., 0])
 
@@ -193,7 +185,7 @@ def key_match(found: Detections, pairing: Pairing) -> tuple[Tensor, Tensor]:
 
     Args:
         found: M detections.
-        pairing: from `pair`.
+        pairing: from `detection_pairs`.
 
     Returns:
         IoU and confidence.
@@ -209,7 +201,7 @@ def key_match(found: Detections, pairing: Pairing) -> tuple[Tensor, Tensor]:
     return matched, confidence
 
 
-def greedy(found: Detections, pairing: Pairing, threshold: float) -> tuple[Tensor, Tensor]:
+def greedy_matches(found: Detections, pairing: Pairing, threshold: float) -> tuple[Tensor, Tensor]:
     """Match detections to objects, the most confident first, each object once.
 
     A detection takes the free object of its class with the largest IoU, if that is at least
@@ -218,7 +210,7 @@ def greedy(found: Detections, pairing: Pairing, threshold: float) -> tuple[Tenso
 
     Args:
         found: M detections in decreasing order of confidence.
-        pairing: from `pair`.
+        pairing: from `detection_pairs`.
         threshold: the least IoU of a match.
 
     Returns:
@@ -228,7 +220,8 @@ def greedy(found: Detections, pairing: Pairing, threshold: float) -> tuple[Tenso
         >>> two = Detections(torch.tensor([[0.0, 0, 4, 4], [0, 0, 4, 5]]), torch.tensor([0.9, 0.8]),
         ...                  torch.tensor([1, 1]))
         >>> one = torch.tensor([[0.0, 0, 4, 4, 1]])
-        >>> correct, judged = greedy(two, pair(two, one, torch.tensor([0.0, 0, 9, 9])), 0.5)
+        >>> pairing = detection_pairs(two, one, torch.tensor([0.0, 0, 9, 9]))
+        >>> correct, judged = greedy_matches(two, pairing, 0.5)
         >>> correct.tolist()    # the object is taken by the first
         [True, False]
     """
@@ -255,8 +248,8 @@ def most_confident(
 
     Args:
         found: M detections in decreasing order of confidence.
-        correct: `[..., M]`, from `greedy`.
-        judged: `[..., M]`, from `greedy`.
+        correct: `[..., M]`, from `greedy_matches`.
+        judged: `[..., M]`, from `greedy_matches`.
         counted: `[..., T]`, the objects to be found.
 
     Returns:
@@ -301,7 +294,7 @@ def average_precision(confidence: Tensor, correct: Tensor, objects: Tensor) -> T
     return total / torch.as_tensor(objects, device=total.device)
 
 
-def set_scores(
+def detection_scores(
     found: Detections, correct: Tensor, judged: Tensor, counted: Tensor, confident: float
 ) -> dict[str, Tensor]:
     """Return precision, recall and F1 of confident detections, and AP of all, `[...]` each.
@@ -310,8 +303,8 @@ def set_scores(
 
     Args:
         found: M detections.
-        correct: `[..., M]`, from `greedy`.
-        judged: `[..., M]`, from `greedy`.
+        correct: `[..., M]`, from `greedy_matches`.
+        judged: `[..., M]`, from `greedy_matches`.
         counted: `[..., T]`, the objects to be found.
         confident: the least confidence that counts for precision, recall and F1.
 
@@ -357,7 +350,7 @@ class Consensus(NamedTuple):
         return torch.cat([self.box, *rest], -1)
 
 
-def consensus_of(
+def detection_consensus(
     home: Detections,
     view_home: Tensor,
     at_border: Tensor,
@@ -383,7 +376,7 @@ def consensus_of(
         >>> home = Detections(box, torch.tensor([[[0.5]], [[1.0]]]), torch.zeros(2, 1, 1).long())
         >>> view = torch.tensor([[0.0, 0, 9, 9]]).expand(2, 4)
         >>> border, weights = torch.zeros(2, 1, 1, 4).bool(), torch.tensor([0.5, 0.5])
-        >>> found = consensus_of(home, view, border, weights, threshold=0.5, clusters=1)
+        >>> found = detection_consensus(home, view, border, weights, threshold=0.5, clusters=1)
         >>> found.box[0, 0], found.confidence[0, 0]
         (tensor([0.0000, 0.0000, 4.0000, 5.3333]), tensor(0.7500))
     """
@@ -478,7 +471,7 @@ def _overlap(pool: _Pool, place: Tensor) -> Tensor:
     """Return the IoU with the detection at `place [B, 1]`, on the part that both views show."""
     both = _meet(pool.view, [view.gather(1, place) for view in pool.view])
     leader = _meet([box.gather(1, place) for box in pool.box], both)
-    return iou_of_sides(_meet(pool.box, both), leader)
+    return _iou_of_sides(_meet(pool.box, both), leader)
 
 
 def _meet(first: Sequence[Tensor], second: Sequence[Tensor]) -> list[Tensor]:

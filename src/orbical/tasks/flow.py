@@ -16,13 +16,21 @@ from ..actions import (
     VectorField,
     as_action,
     first_lacking,
-    flat,
-    is_own,
+    flat_actions,
+    is_own_action,
 )
 from ..errors import InputError
 from ..groups import Elements
-from ._maps import MAP, MapTask, block_means, lengths, masked_mean
-from .task import Reader, Variable, as_truth, described, is_real, per_element, unreadable
+from ._maps import MAP, MapTask, block_means, masked_mean, vector_lengths
+from .task import (
+    Reader,
+    Variable,
+    as_truth,
+    described_value,
+    is_real,
+    per_element,
+    unreadable_output,
+)
 
 __all__ = ["Flow", "angle_between"]
 
@@ -73,7 +81,11 @@ class Flow(MapTask):
         window: int | None = None,
         output: Action | None = None,
     ) -> None:
-        if output is None and input is not None and any(map(is_own, flat(as_action(input)))):
+        if (
+            output is None
+            and input is not None
+            and any(map(is_own_action, flat_actions(as_action(input))))
+        ):
             raise InputError(
                 "output",
                 f"the action on the flow of pairs that {type(input).__name__} moves",
@@ -94,7 +106,7 @@ class Flow(MapTask):
         """Read displacements `[N, 2, H, W]`."""
         given = self.picked(raw)
         if not is_real(given) or given.ndim != 4 or given.shape[1] != 2:
-            raise unreadable(given, "displacements [sample, 2, row, column]")
+            raise unreadable_output(given, "displacements [sample, 2, row, column]")
         return torch.as_tensor(given).float()
 
     def check_target(self, target: object, count: int) -> Tensor:
@@ -102,7 +114,9 @@ class Flow(MapTask):
         flow = as_truth(target, count)
         if flow.ndim != 4 or flow.shape[1] != 2 or not flow.is_floating_point():
             raise InputError(
-                "labels", "floating-point displacements [sample, 2, row, column]", described(flow)
+                "labels",
+                "floating-point displacements [sample, 2, row, column]",
+                described_value(flow),
             )
         if first_lacking(flow) is not None:
             raise InputError("labels", "a finite flow", "NaN or infinite values")
@@ -132,7 +146,7 @@ class Flow(MapTask):
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
         """Return the mean end-point error over valid pixels, in the window if there is one."""
-        return masked_mean(lengths(outputs - self.in_view(reference)), valid)
+        return masked_mean(vector_lengths(outputs - self.in_view(reference)), valid)
 
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
         """Return the mean squared distance over valid pixels, so that the gap is in pixels."""
@@ -147,7 +161,7 @@ class Flow(MapTask):
         if target is not None:
             truth = self.output.move(elements, target[None]).expand_as(outputs)
             seen = self.output.valid(elements, target)
-            error = lengths(outputs - truth)
+            error = vector_lengths(outputs - truth)
             extras["rmse"] = masked_mean(error.square(), seen).sqrt()
             extras["angular_error"] = masked_mean(angle_between(outputs, truth), seen)
             extras["truth_map"] = _block_vectors(truth, seen)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from .._trees import Tree, to_device
-from ..actions import ActionTree, Images, PixelPoints, Window, checked_swaps, matrices
+from ..actions import ActionTree, Images, PixelPoints, Window, action_matrices, checked_swaps
 from ..errors import InputError, ModelError, check_name, real_number
 from ..groups import Elements, Group
 from .task import (
@@ -19,11 +19,11 @@ from .task import (
     Task,
     Variable,
     as_truth,
-    described,
+    described_value,
     is_real,
     per_element,
     single_or_double,
-    unreadable,
+    unreadable_output,
 )
 
 __all__ = ["COCO_EDGES", "COCO_SIGMAS", "COCO_SWAPS", "KeyPoints"]
@@ -135,7 +135,7 @@ class KeyPoints(Task):
             scores = given.get("scores", given.get("keypoint_scores"))
             given = given.get("keypoints", given)
         if not is_real(given) or given.ndim != 3 or given.shape[-1] not in (2, 3):
-            raise unreadable(given, "points [sample, point, 2], or 3 with a confidence")
+            raise unreadable_output(given, "points [sample, point, 2], or 3 with a confidence")
         given = single_or_double(given)
         scores = given[..., 2] if scores is None and given.shape[-1] == 3 else scores
         found = {"points": given[..., :2]}
@@ -143,7 +143,7 @@ class KeyPoints(Task):
             if not is_real(scores) or scores.shape != given.shape[:2]:
                 raise ModelError(
                     f"model output: expected a confidence of each point, {tuple(given.shape[:2])}, "
-                    f"got {described(scores)}"
+                    f"got {described_value(scores)}"
                 )
             found["confidence"] = single_or_double(scores)
         self._check_predicted(given.shape[1])
@@ -171,7 +171,7 @@ class KeyPoints(Task):
             raise InputError(
                 "labels",
                 "points [sample, point, 3] (x, y, visibility) or [sample, point, 2]",
-                described(points),
+                described_value(points),
             )
         place = points[..., :2]
         if points.shape[-1] == 3:
@@ -303,7 +303,7 @@ class KeyPoints(Task):
         """Measure points `[K, B, n, 2]` against points `[B, n, 2 or 3]` moved along."""
         length, area = _extent(still[None, ..., :2])
         size = np.abs(np.linalg.det(elements.linear("plane"))) if "plane" in elements.parts else 1.0
-        factor = matrices(np.sqrt(size) * np.ones(len(elements)), points)[:, None]
+        factor = action_matrices(np.sqrt(size) * np.ones(len(elements)), points)[:, None]
         moved = self.output.move(elements, still[None])
         return self._measured(points, moved, length * factor, area * factor**2)
 

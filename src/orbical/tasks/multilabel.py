@@ -19,11 +19,11 @@ from .task import (
     Reader,
     Variable,
     as_truth,
-    described,
+    described_value,
     is_real,
     per_element,
     single_or_double,
-    unreadable,
+    unreadable_output,
 )
 
 __all__ = ["MultiLabel"]
@@ -100,7 +100,7 @@ class MultiLabel(SampleClassTask):
         """Read the probabilities of labels, `[N, K]`."""
         given = self.picked(raw)
         if not is_real(given) or given.ndim != 2 or given.shape[1] == 0:
-            raise unreadable(given, "a number for each label, [sample, label]")
+            raise unreadable_output(given, "a number for each label, [sample, label]")
         given = single_or_double(given)
         if (outputs or self.outputs) == "logits":
             return given.sigmoid()
@@ -118,7 +118,7 @@ class MultiLabel(SampleClassTask):
             raise InputError(
                 "labels",
                 "0 or 1 for each label, [sample, label]",
-                described(labels),
+                described_value(labels),
                 remedy="for one class of each sample use task='classification'",
             )
         labels = labels.float()

@@ -12,8 +12,15 @@ from .._trees import Tree
 from ..actions import Action, ActionTree
 from ..errors import InputError
 from ..groups import Elements
-from ._maps import binned_error, disagreement, tally, votes
-from ._point_samples import CLOUDS, blanked, check_frames, padded_samples, point_values, real_points
+from ._maps import binned_error, class_votes, tally, vote_disagreement
+from ._point_samples import (
+    CLOUDS,
+    blanked_points,
+    check_frames,
+    padded_samples,
+    point_values,
+    real_points,
+)
 from .classification import ClassTask, class_probabilities
 from .task import (
     SHARE,
@@ -21,12 +28,12 @@ from .task import (
     Reader,
     Variable,
     as_truth,
-    described,
+    described_value,
     is_real,
     per_element,
     per_sample,
     single_or_double,
-    unreadable,
+    unreadable_output,
 )
 
 __all__ = ["PointClassification"]
@@ -110,7 +117,7 @@ class PointClassification(ClassTask):
             raise InputError(
                 "labels",
                 "integers [sample, point]",
-                described(labels),
+                described_value(labels),
                 remedy="pass class indices of points, -1 for those that are not judged",
             )
         if labels.numel() and int(labels.min()) < UNLABELED:
@@ -130,7 +137,7 @@ class PointClassification(ClassTask):
         """Read class probabilities `[N, n, C]`."""
         given = self.picked(raw)
         if not is_real(given) or given.ndim != 3 or 0 in given.shape[1:]:
-            raise unreadable(given, "class scores [sample, point, class]")
+            raise unreadable_output(given, "class scores [sample, point, class]")
         kind = outputs or self.outputs
         if kind == "probabilities" and given.shape[-1] > 1:
             # Zeros are padding; at a real point, NaN is refused once the mask is known.
@@ -148,7 +155,7 @@ class PointClassification(ClassTask):
         mask = real_points(moved, found.shape[2])
         if mask is None:
             mask = torch.ones(found.shape[:3], dtype=torch.bool, device=found.device)
-        return {"probabilities": blanked(found, mask), "mask": mask}
+        return {"probabilities": blanked_points(found, mask), "mask": mask}
 
     def faults(self, outputs: Tree) -> dict[str, Tensor]:
         """Mark samples with NaN or infinite outputs, padding aside."""
@@ -188,7 +195,7 @@ class PointClassification(ClassTask):
         return {
             "consensus": self.reference(orbit.consensus),
             "consensus_probabilities": orbit.consensus,
-            **disagreement(votes(orbit.home.argmax(-1), there, orbit.answers.shape[-1])),
+            **vote_disagreement(class_votes(orbit.home.argmax(-1), there, orbit.answers.shape[-1])),
         }
 
     def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> dict[str, Tensor]:

@@ -13,7 +13,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from ..actions import Action, Vectors, matrices
+from ..actions import Action, Vectors, action_matrices
 from ..errors import InputError, check_name
 from ..groups import Elements, Group
 
@@ -131,7 +131,7 @@ class Quantities(Action):
         if "dipole" in blocks:
             blocks["dipole"] = Vectors().move(elements, blocks["dipole"])
         if "stress" in blocks and "space" in elements.parts:
-            turns = matrices(elements.linear("space"), x)[:, None]
+            turns = action_matrices(elements.linear("space"), x)[:, None]
             blocks["stress"] = turns @ blocks["stress"] @ turns.transpose(-1, -2)
         return self.join(blocks)
 
@@ -145,13 +145,13 @@ class Quantities(Action):
             Vectors(per_point=True).check(group, self.split(x)["forces"])
 
 
-def unknown(name: str, count: int, atoms: int) -> Tensor:
+def unknown_quantity(name: str, count: int, atoms: int) -> Tensor:
     """Return NaN in the shape of one quantity of `count` molecules of `atoms` atoms."""
     shape = [atoms if axis == "atom" else 3 for axis in SHAPES[name]]
     return torch.full((count, *shape), torch.nan, dtype=torch.float64)
 
 
-def to_shape(name: str, values: Tensor, count: int) -> Tensor | None:
+def shaped_quantity(name: str, values: Tensor, count: int) -> Tensor | None:
     """Bring one quantity of `count` molecules into its shape; None if it does not fit.
 
     Energies may be `[N]` or `[N, 1]`, stresses `[N, 3, 3]` or six numbers in the order of Voigt
@@ -159,7 +159,7 @@ def to_shape(name: str, values: Tensor, count: int) -> Tensor | None:
 
     Example:
         >>> import torch
-        >>> to_shape("stress", torch.arange(6.0)[None], 1)[0].tolist()
+        >>> shaped_quantity("stress", torch.arange(6.0)[None], 1)[0].tolist()
         [[0.0, 5.0, 4.0], [5.0, 1.0, 3.0], [4.0, 3.0, 2.0]]
     """
     if values.ndim == 0 or len(values) != count:
@@ -175,7 +175,7 @@ def to_shape(name: str, values: Tensor, count: int) -> Tensor | None:
     return values if values.shape == (count, 3, 3) else None
 
 
-def distance(name: str, difference: Tensor) -> Tensor:
+def quantity_distance(name: str, difference: Tensor) -> Tensor:
     """Return the size `[...]` of a difference of one quantity; its unit is in `UNITS`.
 
     Energy: `|dE|`. Forces: `sqrt(mean over atoms and axes of dF^2)`, without padding. Dipole:

@@ -30,12 +30,12 @@ from ..actions import (
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements
 from ._point_samples import (
-    blanked,
+    blanked_points,
     check_frames,
     padded_samples,
     point_values,
     real_points,
-    repeated,
+    repeated_points,
 )
 from .task import (
     About,
@@ -45,7 +45,7 @@ from .task import (
     Task,
     Variable,
     as_truth,
-    described,
+    described_value,
     is_real,
     per_element,
     per_sample,
@@ -56,7 +56,7 @@ from .uncertainty import (
     invalid_distributions,
     moved_covariance,
     named_parts,
-    variances,
+    uncertainty_variances,
 )
 
 __all__ = ["Mixed", "Regression"]
@@ -114,7 +114,7 @@ class Regression(Task):
         uncertainty: str | None = None,
     ) -> None:
         self._scalars = point_values(input) if per_point else Trivial()
-        super().__init__(input, output_action(representation, per_point, self._scalars), read)
+        super().__init__(input, _output_action(representation, per_point, self._scalars), read)
         self.representation = representation
         self.per_point = per_point
         self.truth_dims = ("point", "component") if per_point else ("component",)
@@ -146,13 +146,16 @@ class Regression(Task):
         mask = real_points(moved, outputs["mean"].shape[2]) if self.per_point else None
         if mask is None:
             return outputs
-        return {**{name: blanked(part, mask) for name, part in outputs.items()}, "mask": mask}
+        return {
+            **{name: blanked_points(part, mask) for name, part in outputs.items()},
+            "mask": mask,
+        }
 
     def faults(self, outputs: Tree) -> dict[str, Tensor]:
         """Mark outputs that are not finite, padding aside, and those that form no distribution."""
         mask = outputs.get("mask")
         given = {
-            name: part if mask is None else repeated(part, mask)
+            name: part if mask is None else repeated_points(part, mask)
             for name, part in outputs.items()
             if name != "mask"
         }
@@ -216,7 +219,7 @@ class Regression(Task):
 
     def companions(self, outputs: Tree) -> dict[str, tuple[Tensor, Move]]:
         """Return variances, which stay or follow their points, or the covariance, which rotates."""
-        found = variances(outputs)
+        found = uncertainty_variances(outputs)
         if "covariance" in found:
             turn = partial(moved_covariance, self.output, self._scalars)
             return {"covariance": (found["covariance"], turn)}
@@ -245,7 +248,7 @@ class Regression(Task):
 
     def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> dict[str, Tensor]:
         """Return the mean, the variances and the signed error."""
-        found = {"mean": outputs["mean"], **variances(outputs)}
+        found = {"mean": outputs["mean"], **uncertainty_variances(outputs)}
         if target is not None and self.uncertainty is not None:
             moved = self.output.move(elements, target[None])
             found["error"] = self.output.difference(moved, outputs["mean"])
@@ -265,7 +268,7 @@ class Regression(Task):
         return {f"consensus_{name}": consensus, "variance_gap": gap.sqrt().float()}
 
 
-def output_action(
+def _output_action(
     representation: str | Action, per_point: bool = False, scalars: Action | None = None
 ) -> Action:
     """Return the action on outputs of a representation."""
@@ -365,7 +368,7 @@ class Mixed(Regression):
         }
         if not forms:
             raise InputError("representation", "an output such as {'center': 'position'}", "none")
-        actions = {name: output_action(form) for name, form in forms.items()}
+        actions = {name: _output_action(form) for name, form in forms.items()}
         for argument, given in (("sizes", sizes), ("units", units)):
             for name in given or ():
                 check_name(argument, name, forms)
@@ -408,7 +411,7 @@ class Mixed(Regression):
         """Return the parts of a dictionary side by side, each of its width."""
         widths = self._blocks.widths
         if not isinstance(given, Mapping) or not {*widths} <= {*given}:
-            names = [*given] if isinstance(given, Mapping) else described(given)
+            names = [*given] if isinstance(given, Mapping) else described_value(given)
             raise error(f"{argument}: expected a dictionary of {', '.join(widths)}, got {names}")
         rows = []
         for name, width in widths.items():
@@ -417,7 +420,7 @@ class Mixed(Regression):
             if not is_real(part) or part.ndim != 2 or part.shape[1] != width:
                 raise error(
                     f"{argument}: expected {name} of shape [sample, {width}], got "
-                    f"{described(part)}; pass sizes= for another"
+                    f"{described_value(part)}; pass sizes= for another"
                 )
             rows.append(part if part.is_floating_point() else part.float())
         return torch.cat(rows, 1)

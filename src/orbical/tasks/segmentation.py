@@ -19,12 +19,12 @@ from ._maps import (
     MapTask,
     RunningMean,
     binned_error,
-    disagreement,
+    class_votes,
     masked_mean,
     reduced_labels,
     reduced_means,
     tally,
-    votes,
+    vote_disagreement,
 )
 from .classification import ClassTask, class_probabilities
 from .task import (
@@ -33,11 +33,11 @@ from .task import (
     Reader,
     Variable,
     as_truth,
-    described,
+    described_value,
     is_real,
     per_element,
     per_sample,
-    unreadable,
+    unreadable_output,
 )
 
 __all__ = ["Segmentation"]
@@ -122,7 +122,9 @@ class Segmentation(MapTask, ClassTask):
         """Read class probabilities `[N, C, ...]`, one map for each class."""
         given = self.picked(raw)
         if not is_real(given) or given.ndim != 2 + len(self._sides) or 0 in given.shape[1:]:
-            raise unreadable(given, f"class scores [sample, class, {', '.join(self._sides)}]")
+            raise unreadable_output(
+                given, f"class scores [sample, class, {', '.join(self._sides)}]"
+            )
         given = class_probabilities(given, outputs or self.outputs)
         self.check_classes(given.shape[1])
         return given
@@ -137,7 +139,7 @@ class Segmentation(MapTask, ClassTask):
             raise InputError(
                 "labels",
                 f"integer label maps [sample, {', '.join(self._sides)}]",
-                described(labels),
+                described_value(labels),
                 remedy=f"pass class indices, e.g. {one_hot}",
             )
         least, most = self._range(labels, 0, LARGEST_CLASS)
@@ -297,7 +299,7 @@ class _SegmentsAlong(Along):
         super().add({name: found[name] for name in found.keys() - self.left_out}, elements)
         backward = elements.inverse()
         home, seen = output.move(backward, outputs), output.valid(backward, outputs)
-        cast = votes(_winners(home, 2)[1], seen, outputs.shape[2])
+        cast = class_votes(_winners(home, 2)[1], seen, outputs.shape[2])
         self.votes = cast if self.votes is None else self.votes + cast
         weights = self.weights[done : done + len(outputs)]
         self.mean.add(home, seen, weights, self.task.areas(outputs))
@@ -318,7 +320,7 @@ class _SegmentsAlong(Along):
             "invariance_gap": gap.float(),
             "score_vs_consensus": against.nan_to_num(task.unseen_score),
             "map_vs_consensus": reduced_means(differs, valid).half(),
-            **disagreement(self.votes),
+            **vote_disagreement(self.votes),
             **concatenate(self.parts),
         }
         if self.target is not None:

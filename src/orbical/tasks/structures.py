@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from .._ragged import from_ragged, graph_fields
 from ..errors import InputError, unknown_name
-from .quantities import UNITS, to_shape, unknown
+from .quantities import UNITS, shaped_quantity, unknown_quantity
 
 FIELDS = ("pos", "numbers", "mask", "cell", "pbc")
 _SYMBOLS = (
@@ -78,7 +78,9 @@ def batch_of(structures: Sequence[object]) -> tuple[dict[str, Tensor], dict[str,
     return inputs, _truth(structures, numbers.shape[1])
 
 
-def from_graphs(data: object) -> tuple[dict[str, Tensor], dict[str, Tensor] | None] | None:
+def structures_from_graphs(
+    data: object,
+) -> tuple[dict[str, Tensor], dict[str, Tensor] | None] | None:
     """Collect structures that are given as one batch without padding, or as graphs of PyG.
 
     Args:
@@ -94,7 +96,7 @@ def from_graphs(data: object) -> tuple[dict[str, Tensor], dict[str, Tensor] | No
 
     Example:
         >>> ragged = {"pos": np.zeros((3, 3)), "numbers": [8, 1, 2], "batch": [0, 0, 1]}
-        >>> inputs, truth = from_graphs(ragged)
+        >>> inputs, truth = structures_from_graphs(ragged)
         >>> inputs["numbers"].tolist(), truth
         ([[8, 1], [2, 0]], None)
     """
@@ -268,14 +270,14 @@ def _truth(structures: Sequence[Any], most: int) -> dict[str, Tensor] | None:
                 raise InputError(
                     "molecules", f"numbers for {name}", f"{result!r} in molecule {row}"
                 ) from error
-            fitted = to_shape(name, values, 1)
+            fitted = shaped_quantity(name, values, 1)
             if fitted is None or (name == "forces" and fitted.shape[1] != len(one)):
                 raise InputError(
                     "molecules",
                     f"results for {len(one)} atoms",
                     f"{name} of shape {tuple(values.shape[1:])} in molecule {row}",
                 )
-            whole = known.setdefault(name, unknown(name, len(structures), most))
+            whole = known.setdefault(name, unknown_quantity(name, len(structures), most))
             if name == "forces":
                 whole[row, : len(one)] = fitted[0]
             else:

@@ -26,8 +26,8 @@ from ..actions import (
     Trivial,
     Volumes,
     as_action,
-    flat,
-    places_left,
+    flat_actions,
+    parts_in_place,
     view_of,
 )
 from ..errors import InputError, ModelError
@@ -212,9 +212,9 @@ class Task(ABC):
 
     def check_group(self, group: Group, x: Tree) -> None:
         """Refuse a group whose effect on the outputs for inputs x is not known, before any run."""
-        unknown = sorted(self.output.unknown(group) - places_left(self.input))
+        unknown = sorted(self.output.unknown(group) - parts_in_place(self.input))
         if unknown:
-            names = ", ".join(type(leaf).__name__ for leaf in flat(self.output))
+            names = ", ".join(type(leaf).__name__ for leaf in flat_actions(self.output))
             raise InputError(
                 "group",
                 f"parts that the action of the outputs ({names}) knows",
@@ -422,7 +422,7 @@ class Task(ABC):
         except Exception as error:
             raise ModelError(
                 f"read {name_of(self._read)} raised {type(error).__name__} for the raw output "
-                f"{described(raw)}: {words_of(error)}"
+                f"{described_value(raw)}: {words_of(error)}"
             ) from error
 
     def summarize(
@@ -543,7 +543,7 @@ def class_names(classes: object) -> list[str] | None:
     return [str(name) for name in classes]
 
 
-def described(given: object) -> str:
+def described_value(given: object) -> str:
     """Describe a value in an error message: its shape, or its type."""
     if isinstance(given, Tensor):
         return f"{str(given.dtype).removeprefix('torch.')} of shape {tuple(given.shape)}"
@@ -569,10 +569,10 @@ def how_to_read(given: object) -> str:
     )
 
 
-def unreadable(given: object, expected: str) -> ModelError:
+def unreadable_output(given: object, expected: str) -> ModelError:
     """Return the error for a raw model output that a task cannot read."""
     return ModelError(
-        f"model output: expected {expected}, got {described(given)}; {how_to_read(given)}"
+        f"model output: expected {expected}, got {described_value(given)}; {how_to_read(given)}"
     )
 
 

@@ -13,18 +13,25 @@ from .._trees import Tree
 from ..actions import ActionTree, Images, Trivial
 from ..errors import InputError, ModelError, check_name, whole_number
 from ..groups import Elements
-from ._answers import ANSWER, answer_codes, edit_distance, encoded, lengths, majority
+from ._answers import (
+    ANSWER,
+    answer_code_points,
+    answer_codes,
+    answer_lengths,
+    edit_distance,
+    majority_answer,
+)
 from .task import (
     SHARE,
     Reader,
     Task,
     Variable,
-    described,
+    described_value,
     is_real,
     per_element,
     per_sample,
     single_or_double,
-    unreadable,
+    unreadable_output,
 )
 
 __all__ = ["Text"]
@@ -90,7 +97,7 @@ class Text(Task):
     def read(self, raw: object, outputs: str | None = None) -> dict[str, Tensor]:
         """Read `{"text": [N, length]}`, and the `confidence [N]` if there is one."""
         texts, sure = _parts(self.picked(raw))
-        codes = encoded(texts, self.length)
+        codes = answer_code_points(texts, self.length)
         if codes is None:
             longest = max(map(len, texts))
             raise ModelError(
@@ -102,7 +109,7 @@ class Text(Task):
         if not is_real(sure) or sure.numel() != len(codes):
             raise ModelError(
                 f"model output: expected a confidence of each of {len(codes)} texts, got "
-                f"{described(sure)}"
+                f"{described_value(sure)}"
             )
         return {"text": codes, "confidence": single_or_double(sure).reshape(-1).cpu()}
 
@@ -123,7 +130,7 @@ class Text(Task):
             )
         if len(words) != count:
             raise InputError("labels", f"one for each of {count} samples", len(words))
-        codes = encoded(words, self.length)
+        codes = answer_code_points(words, self.length)
         if codes is None:
             raise InputError(
                 "labels",
@@ -153,7 +160,7 @@ class Text(Task):
 
     def average(self, outputs: Tensor, weights: Tensor, valid: Tensor | None) -> Tensor:
         """Return the most frequent of the texts `[K, B, L]`, by weight."""
-        chosen = majority(answer_codes(outputs), weights)
+        chosen = majority_answer(answer_codes(outputs), weights)
         return outputs[chosen, torch.arange(outputs.shape[1], device=outputs.device)]
 
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
@@ -179,7 +186,7 @@ class Text(Task):
 def _compared(codes: Tensor, truth: Tensor) -> dict[str, Tensor]:
     """Return both scores `[K, B]`."""
     away = edit_distance(codes, truth).float()
-    return {"cer": away / lengths(truth).clamp_min(1), "edit_distance": away}
+    return {"cer": away / answer_lengths(truth).clamp_min(1), "edit_distance": away}
 
 
 def _parts(given: object) -> tuple[list[str], object]:
@@ -195,4 +202,4 @@ def _strings(given: object) -> list[str]:
     words = given.tolist() if isinstance(given, np.ndarray) else given
     if isinstance(words, tuple | list) and all(isinstance(word, str) for word in words):
         return list(words)
-    raise unreadable(given, "a string for each sample, or (strings, confidences)")
+    raise unreadable_output(given, "a string for each sample, or (strings, confidences)")

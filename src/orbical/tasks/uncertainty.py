@@ -27,7 +27,7 @@ from torch import Tensor
 from ..actions import Action, Angles, Frames, Irreps, Pitch, Positions, Rows, Trivial
 from ..errors import ModelError, unknown_name
 from ..groups import Elements
-from .task import described, is_real, single_or_double
+from .task import described_value, is_real, single_or_double
 
 FORMS: dict[str | None, tuple[str, ...]] = {
     None: ("mean",),
@@ -77,7 +77,7 @@ def named_parts(given: object, uncertainty: str | None) -> dict[str, Tensor]:
         if not is_real(values) or values.ndim == 0 or len(values) != len(given[names[0]]):
             raise ModelError(
                 f"model output: expected a {name} of real numbers [sample, ...], got "
-                f"{described(values)}"
+                f"{described_value(values)}"
             )
         parts["mean" if name in _CENTERS else name] = single_or_double(values)
     return parts
@@ -85,7 +85,7 @@ def named_parts(given: object, uncertainty: str | None) -> dict[str, Tensor]:
 
 def _unread(given: object, uncertainty: str | None) -> str:
     names = FORMS[uncertainty]
-    shown = described(given)
+    shown = described_value(given)
     if isinstance(given, dict):
         shown = f"a dictionary of {', '.join(map(str, given)) or 'nothing'}"
     if isinstance(given, tuple | list):
@@ -99,7 +99,7 @@ def _unread(given: object, uncertainty: str | None) -> str:
     return f"model output: expected {expected} or {keys}, got {shown}{remedy}"
 
 
-def rotates(action: Action) -> bool:
+def mixes_coordinates(action: Action) -> bool:
     """Check whether an action mixes coordinates, so that each cannot have a variance of its own."""
     if isinstance(action, Irreps):
         from e3nn import o3
@@ -132,7 +132,7 @@ def fit_to_mean(parts: dict[str, Tensor], action: Action) -> dict[str, Tensor]:
                     f"model output: expected a {name} of 1 or {width} numbers for each mean of "
                     f"shape {tuple(mean.shape)}, got shape {tuple(values.shape)}"
                 )
-            if values.shape[-1] > 1 and rotates(action):
+            if values.shape[-1] > 1 and mixes_coordinates(action):
                 raise ModelError(
                     f"model output: expected one {name} for all components, which rotate, got "
                     f"{width}; pass uncertainty='covariance' for one each"
@@ -141,7 +141,7 @@ def fit_to_mean(parts: dict[str, Tensor], action: Action) -> dict[str, Tensor]:
     return found
 
 
-def variances(outputs: dict[str, Tensor]) -> dict[str, Tensor]:
+def uncertainty_variances(outputs: dict[str, Tensor]) -> dict[str, Tensor]:
     """Return the variance and, where they are known, its two parts.
 
         evidential: aleatoric = beta / (alpha - 1),   epistemic = beta / (nu (alpha - 1))
@@ -150,7 +150,8 @@ def variances(outputs: dict[str, Tensor]) -> dict[str, Tensor]:
 
     Example:
         >>> one = torch.ones(1, 1)
-        >>> found = variances({"mean": one, "nu": 2 * one, "alpha": 3 * one, "beta": 4 * one})
+        >>> parts = {"mean": one, "nu": 2 * one, "alpha": 3 * one, "beta": 4 * one}
+        >>> found = uncertainty_variances(parts)
         >>> {name: float(part) for name, part in found.items()}
         {'variance': 3.0, 'aleatoric': 2.0, 'epistemic': 1.0}
     """
@@ -203,7 +204,7 @@ def moved_covariance(action: Action, scalars: Action, elements: Elements, values
 
     They also move with their points, as `scalars` do.
     """
-    if rotates(action):
+    if mixes_coordinates(action):
         linear = copy.copy(action)
         if hasattr(linear, "per_point"):
             linear.per_point = False  # points are reordered once

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from .._text import in_column, percent
 from .._trees import Tree, leaves, tree_map
-from ..actions import Images, Periodic, Volumes, check_group, flat
+from ..actions import Images, Periodic, Volumes, check_group, flat_actions
 from ..data import as_preprocessing
 from ..errors import InputError, unknown_name, whole_number
 from ..groups import Elements, Group, as_group, trivial
@@ -362,13 +362,7 @@ def _is_cut(
 
 
 def _best(
-    still: Tensor,
-    there: Tensor,
-    element: Elements,
-    x: Tree,
-    task: Task,
-    fit: Tensor,
-    test: Tensor,
+    still: Tensor, there: Tensor, element: Elements, x: Tree, task: Task, fit: Tensor, test: Tensor
 ) -> tuple[Tensor, str, float]:
     """Return the features of test samples moved in the best way, that way, and what it leaves.
 
@@ -437,7 +431,7 @@ class _Grid:
     @classmethod
     def of(cls, features: Tensor, x: Tree, task: Task) -> _Grid:
         """Find the grid of features; none if they are vectors, or points."""
-        fields = zip(flat(task.input), leaves(x), strict=True)
+        fields = zip(flat_actions(task.input), leaves(x), strict=True)
         known = [(a, leaf) for a, leaf in fields if isinstance(a, Images | Volumes | Periodic)]
         if known:
             action, leaf = known[0]

@@ -30,19 +30,10 @@ from .._imports import import_extra
 from ..errors import InputError, whole_number
 
 __all__ = [
-    "Evidence",
-    "EvidentialHead",
-    "IrrepsCovarianceHead",
-    "IrrepsVarianceHead",
-    "MeanCovariance",
-    "MeanVariance",
-    "MeanVarianceHead",
-    "VectorCovarianceHead",
-    "VectorEvidentialHead",
-    "VectorVarianceHead",
-    "positive_definite",
-    "symmetric_from_irreps",
-]
+    "Evidence", "EvidentialHead", "IrrepsCovarianceHead", "IrrepsVarianceHead", "MeanCovariance",
+    "MeanVariance", "MeanVarianceHead", "VectorCovarianceHead", "VectorEvidentialHead",
+    "VectorVarianceHead", "positive_definite", "symmetric_from_irreps",
+]  # fmt: skip
 
 
 FLOOR = 1e-6
@@ -100,22 +91,22 @@ def softened(raw: Tensor, floor: float = FLOOR) -> Tensor:
     >>> bool((softened(torch.tensor([-1e4, 0.0, 1e4])) > 0).all())
     True
     """
-    return functional.softplus(single(raw)) + floor
+    return functional.softplus(single_precision(raw)) + floor
 
 
-def single(values: Tensor) -> Tensor:
+def single_precision(values: Tensor) -> Tensor:
     """Return values in single precision at least, whatever autocast did.
 
-    >>> single(torch.zeros(1, dtype=torch.bfloat16)).dtype, single(torch.zeros(1).double()).dtype
-    (torch.float32, torch.float64)
+    >>> [single_precision(torch.zeros(1, dtype=one)).dtype for one in (torch.half, torch.double)]
+    [torch.float32, torch.float64]
     """
     return values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
 
 
-def checked_targets(targets: Tensor, width: int) -> Tensor:
+def _checked_targets(targets: Tensor, width: int) -> Tensor:
     """Return targets `[n]` or `[n, d]` as `[n, d]` in double precision.
 
-    >>> checked_targets(torch.tensor([1.0, 2.0]), 1).shape
+    >>> _checked_targets(torch.tensor([1.0, 2.0]), 1).shape
     torch.Size([2, 1])
     """
     values = torch.as_tensor(targets).detach().double()
@@ -156,7 +147,7 @@ class _ScaledHead(nn.Module):
         Returns:
             The head itself.
         """
-        values = checked_targets(targets, self.targets)
+        values = _checked_targets(targets, self.targets)
         variance = values.var(0, correction=0)
         if self.shared:
             variance = variance.mean(0, keepdim=True)
@@ -170,7 +161,7 @@ class _ScaledHead(nn.Module):
 
     def _placed(self, raw: Tensor) -> Tensor:
         """Undo the z-scoring of a center."""
-        return self.center + self.scale * single(raw)
+        return self.center + self.scale * single_precision(raw)
 
     def _shaped(self, values: Tensor) -> Tensor:
         """Return single targets as `[n]`, the shape of their labels."""
@@ -286,7 +277,7 @@ def positive_definite(matrix: Tensor, floor: float = FLOOR) -> Tensor:
         >>> positive_definite(torch.zeros(2, 2), floor=0.0).diagonal()  # log 2
         tensor([0.6931, 0.6931])
     """
-    matrix = single(matrix)
+    matrix = single_precision(matrix)
     eye = torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
     size = _trace(matrix) / matrix.shape[-1]
     traceless = matrix - size * eye
@@ -353,7 +344,7 @@ class _HeadInUnits(nn.Module):
     def fit_scale(self, targets: Tensor) -> Self:
         """Set the unit to the root mean square of training targets `[n, d]`; return the head."""
         values = torch.as_tensor(targets)
-        values = checked_targets(values, values.shape[-1] if values.ndim else 1)
+        values = _checked_targets(values, values.shape[-1] if values.ndim else 1)
         size = values.square().mean().sqrt()
         self.scale.copy_(torch.where(size > 0, size, 1.0))
         return self
@@ -378,8 +369,8 @@ class _VectorHead(_HeadInUnits):
                 "scalars [n, S] and vectors [n, V, d]",
                 f"shapes {tuple(scalars.shape)} and {tuple(vectors.shape)}",
             )
-        mean = self.scale * single(self.mean(vectors.mT)[..., 0])
-        return mean, single(self.invariant(scalars)), vectors
+        mean = self.scale * single_precision(self.mean(vectors.mT)[..., 0])
+        return mean, single_precision(self.invariant(scalars)), vectors
 
 
 class VectorVarianceHead(_VectorHead):
@@ -465,7 +456,7 @@ class VectorCovarianceHead(_VectorHead):
     def forward(self, features: tuple[Tensor, Tensor]) -> MeanCovariance:
         """Return the distributions for `(scalars [n, S], vectors [n, V, d])`."""
         mean, raw, vectors = self._parts(features)
-        axes = single(self.axes(vectors.mT).mT)
+        axes = single_precision(self.axes(vectors.mT).mT)
         # Bounded: the covariance takes directions from the vectors, and sizes from the scalars.
         weight = raw[..., 1:] / (1 + axes.square().sum(-1))
         exponent = torch.einsum("...k,...ki,...kj->...ij", weight, axes, axes)

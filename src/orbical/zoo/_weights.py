@@ -74,7 +74,7 @@ def read_header(path: str | Path) -> dict[str, str]:
         return dict(file.metadata())
 
 
-def restore(net: Network, path: str | Path, strict: bool = True) -> Network:
+def restore_weights(net: Network, path: str | Path, strict: bool = True) -> Network:
     """Load weights into a network, in single precision, and switch it to evaluation mode."""
     from safetensors.torch import load_file
 

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from orbical.errors import InputError
 
 from . import _weights
-from .layout import arranged
+from .layout import images_in_layout
 
 __all__ = [
     "NAMES", "SMALL", "STRIDE", "Detector", "cell_centers", "load", "provenance", "read",
@@ -94,7 +94,7 @@ class Detector(nn.Module):
 
     def features(self, images: Tensor) -> Tensor:
         """Compute the features of every cell, `[n, channels, h / 8, w / 8]`."""
-        fine = self.to_eighth(arranged(images) - 0.5)
+        fine = self.to_eighth(images_in_layout(images) - 0.5)
         coarse = self.down(self.to_sixteenth(fine))
         wide = nn.functional.interpolate(coarse, scale_factor=2.0, mode="nearest")
         result: Tensor = self.head(fine + wide)
@@ -224,4 +224,4 @@ def read(path: str | Path) -> Detector:
         raise InputError("path", "a file of weights", repr(str(path)))
     header = _weights.read_header(path)
     net = Detector(int(header["classes"]), tuple(map(int, header["channels"].split())))
-    return _weights.restore(net, path, strict=False)  # numbers of batches are not saved
+    return _weights.restore_weights(net, path, strict=False)  # numbers of batches are not saved

@@ -12,7 +12,7 @@ from pathlib import Path
 from torch import Tensor, nn
 
 from . import _weights
-from .layout import arranged
+from .layout import images_in_layout
 
 __all__ = ["CHANNELS", "DigitCNN", "augmented", "load", "plain", "provenance", "weights_file"]
 
@@ -58,7 +58,7 @@ class DigitCNN(nn.Module):
         Returns:
             Logits `[n, 10]`.
         """
-        result: Tensor = self.classify(self.features(arranged(images)).mean(dim=(2, 3)))
+        result: Tensor = self.classify(self.features(images_in_layout(images)).mean(dim=(2, 3)))
         return result
 
 
@@ -80,7 +80,7 @@ def load(name: str, folder: str | Path | None = None) -> DigitCNN:
         >>> load("plain")(torch.zeros(1, 1, 28, 28)).shape
         torch.Size([1, 10])
     """
-    return _weights.restore(DigitCNN(), weights_file(name, folder))
+    return _weights.restore_weights(DigitCNN(), weights_file(name, folder))
 
 
 def plain() -> DigitCNN:

@@ -23,17 +23,17 @@ from orbical.groups import Group, as_group, dihedral
 from orbical.tasks import Classification
 from orbical.testing import equivariance_error
 
-from .layout import arranged
+from .layout import images_in_layout
 
 __all__ = ["FieldNorm", "GroupCNN", "GroupConv"]
 
 
-def planar_point_group(group: Group | str) -> Group:
+def _planar_point_group(group: Group | str) -> Group:
     """Check that a group is C_n or D_n: closed, and acting on the plane about its center.
 
-    >>> len(planar_point_group("dihedral:4"))
+    >>> len(_planar_point_group("dihedral:4"))
     8
-    >>> planar_point_group("rotations3d:8")
+    >>> _planar_point_group("rotations3d:8")
     Traceback (most recent call last):
         ...
     orbical.errors.InputError: group: expected cyclic:n or dihedral:n, got 'rotations3d:8'
@@ -45,7 +45,7 @@ def planar_point_group(group: Group | str) -> Group:
     return checked
 
 
-def moved_kernels(group: Group, size: int) -> Tensor:
+def _moved_kernels(group: Group, size: int) -> Tensor:
     """Return each element as a linear map of kernels, `[K, size^2, size^2]`.
 
     A permutation where the element maps the grid onto itself. Elsewhere the kernel is interpolated
@@ -54,7 +54,7 @@ def moved_kernels(group: Group, size: int) -> Tensor:
     is more than ten times closer to equivariance than interpolation alone.
 
     >>> import orbical as ob
-    >>> quarter = moved_kernels(ob.groups.cyclic(4), 3)[1]
+    >>> quarter = _moved_kernels(ob.groups.cyclic(4), 3)[1]
     >>> bool((quarter.sum(1) == 1).all())
     True
     """
@@ -112,12 +112,12 @@ class GroupConv(nn.Module):
         self, group: Group | str, before: int, after: int, size: int, regular: bool = True
     ) -> None:
         super().__init__()
-        group = planar_point_group(group)
+        group = _planar_point_group(group)
         if size % 2 == 0:
             raise InputError("size", "an odd kernel width", size)
         count = len(group)
         self.size, self.order = size, count
-        self.register_buffer("maps", moved_kernels(group, size), persistent=False)
+        self.register_buffer("maps", _moved_kernels(group, size), persistent=False)
         out, into = np.divmod(np.arange(count**2), count)
         relative = group.index_of(group[out].inverse().compose(group[into]))  # g^-1 h
         source = out * count + relative if regular else np.arange(count)
@@ -254,7 +254,7 @@ class GroupCNN(nn.Module):
         dropout: float = 0.2,
     ) -> None:
         super().__init__()
-        self.group = planar_point_group(group)
+        self.group = _planar_point_group(group)
         order = len(self.group)
         layers: list[nn.Module] = []
         widths = (channels, *fields)
@@ -279,7 +279,7 @@ class GroupCNN(nn.Module):
 
     def pooled(self, images: Tensor) -> Tensor:
         """Compute invariant features `[n, fields]`: mean over the plane, maximum over the group."""
-        maps = self.features(arranged(images))
+        maps = self.features(images_in_layout(images))
         result: Tensor = maps.mean(dim=(2, 3)).unflatten(1, (len(self.group), -1)).amax(1)
         return result
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["arranged", "memory_format"]
+__all__ = ["images_in_layout", "memory_format"]
 
 
 def memory_format(place: torch.device) -> torch.memory_format:
@@ -22,14 +22,14 @@ def memory_format(place: torch.device) -> torch.memory_format:
     return torch.contiguous_format if contiguous else torch.channels_last
 
 
-def arranged(images: Tensor) -> Tensor:
+def images_in_layout(images: Tensor) -> Tensor:
     """Return images in the layout of their device, which the convolutions of a network then keep.
 
     >>> images = torch.zeros(2, 1, 4, 4)
-    >>> arranged(images).stride()
+    >>> images_in_layout(images).stride()
     (16, 16, 4, 1)
     >>> with torch.no_grad():
-    ...     arranged(images).stride()
+    ...     images_in_layout(images).stride()
     (16, 1, 4, 1)
     """
     # Not `contiguous`, which leaves images of one channel as they are.

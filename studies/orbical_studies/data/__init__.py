@@ -15,17 +15,6 @@ from .planar_fields import vector_fields
 from .qm9_molecules import qm9
 
 __all__ = [
-    "cifar10",
-    "cifar100",
-    "coco_five",
-    "efigi",
-    "galaxies",
-    "galaxy_zoo",
-    "hubble_types",
-    "modelnet10",
-    "point_spread",
-    "qm9",
-    "spectra",
-    "sweethome3d",
-    "vector_fields",
-]
+    "cifar10", "cifar100", "coco_five", "efigi", "galaxies", "galaxy_zoo", "hubble_types",
+    "modelnet10", "point_spread", "qm9", "spectra", "sweethome3d", "vector_fields",
+]  # fmt: skip

@@ -19,7 +19,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from orbical.datasets import AnnotatedImage, find_key_objects, surroundings, views_of
+from orbical.datasets import (
+    AnnotatedImage,
+    find_key_objects,
+    key_object_surroundings,
+    key_object_views,
+)
 from orbical.errors import InputError
 
 from ..data import coco_five
@@ -46,10 +51,7 @@ def split() -> Split:
     held_out = {key.image for key in find_key_objects(natural, CLASSES, WINDOW, RADIUS)}
     rest = [image for place, image in enumerate(natural) if place not in held_out]
     used = [image for image in parts["coco_sq256"] + rest if any(_keys(image))]
-    return {
-        "train": used,
-        "test": [natural[place] for place in sorted(held_out)],
-    }
+    return {"train": used, "test": [natural[place] for place in sorted(held_out)]}
 
 
 def pack(settings: Settings, results: Results) -> None:
@@ -88,7 +90,7 @@ def unpack(work: Path) -> Split:
 
 def views_to_test(images: Sequence[AnnotatedImage], count: int | None) -> tuple[Tensor, Tensor]:
     """Cut the first key objects: images `[n, 3, s, s]` and objects `[n, T, 5]`."""
-    found = views_of(images, CLASSES, WINDOW, RADIUS)
+    found = key_object_views(images, CLASSES, WINDOW, RADIUS)
     return found["images"][:count], found["objects"][:count]
 
 
@@ -105,7 +107,9 @@ def training_crops(images: Sequence[AnnotatedImage]) -> Crops:
             if keys:
                 drawn = _resized(image.read(), larger.height, larger.width)
             for key in keys:
-                cut, inside = surroundings(drawn, larger, key.box, CLASSES, WINDOW, RADIUS)
+                cut, inside = key_object_surroundings(
+                    drawn, larger, key.box, CLASSES, WINDOW, RADIUS
+                )
                 pixels.append(torch.from_numpy(cut.copy()))
                 objects.append(torch.from_numpy(inside))
                 known.append([name not in image.unlabeled for name in CLASSES])

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from orbical import training
-from orbical.zoo.layout import arranged
+from orbical.zoo.layout import images_in_layout
 
 PADDING = 4
 HELD_OUT = 0.1  # of the images for validation; of the rest for the calibration loss
@@ -23,7 +23,7 @@ def as_images(pixels: Tensor) -> Tensor:
     >>> as_images(torch.full((1, 1, 1, 1), 255, dtype=torch.uint8)).item()
     1.0
     """
-    return arranged((pixels.float() / 127.5 - 1).permute(0, 3, 1, 2))
+    return images_in_layout((pixels.float() / 127.5 - 1).permute(0, 3, 1, 2))
 
 
 @dataclass(frozen=True)

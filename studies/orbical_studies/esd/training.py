@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from orbical.zoo.layout import arranged
+from orbical.zoo.layout import images_in_layout
 
 from ..framework import Results
 from ..framework import training as framework
@@ -121,7 +121,7 @@ def logits_of(model: nn.Module, pixels: Tensor, shift: str = "", strength: float
     for part in pixels.split(CHUNK):
         images = as_images(part)
         if shift:
-            images = arranged(SHIFTS[shift](images, strength))
+            images = images_in_layout(SHIFTS[shift](images, strength))
         parts.append(model(images).float())
     return torch.cat(parts)
 

@@ -13,18 +13,6 @@ from .settings import Settings, TrainingSettings, option
 from .study import Study, deferred
 
 __all__ = [
-    "Paths",
-    "Results",
-    "Settings",
-    "Study",
-    "TrainingSettings",
-    "count",
-    "deferred",
-    "fixed",
-    "number",
-    "option",
-    "percent",
-    "spread",
-    "table",
-    "verdict",
-]
+    "Paths", "Results", "Settings", "Study", "TrainingSettings", "count", "deferred", "fixed",
+    "number", "option", "percent", "spread", "table", "verdict",
+]  # fmt: skip

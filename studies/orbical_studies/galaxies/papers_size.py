@@ -28,7 +28,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from orbical.zoo.group_cnn import GroupCNN
-from orbical.zoo.layout import arranged
+from orbical.zoo.layout import images_in_layout
 
 from ..framework import Results, training
 from .packing import Split, pack, unpack
@@ -71,7 +71,7 @@ class FlatCNN(GroupCNN):
 
     def pooled(self, images: Tensor) -> Tensor:
         """Compute features `[n, fields * cells]`, invariant to no rotation."""
-        maps = functional.max_pool2d(self.features(arranged(images)), 2)
+        maps = functional.max_pool2d(self.features(images_in_layout(images)), 2)
         return maps.unflatten(1, (len(self.group), -1)).amax(1).flatten(1)
 
 

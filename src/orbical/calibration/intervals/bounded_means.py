@@ -24,11 +24,9 @@ from ...errors import InputError, check_type, real_number
 from .levels import checked_level, exact_ends, normal_quantile
 
 __all__ = [
-    "bounded_interval_of_sums",
-    "bounded_mean_interval",
-    "samples_to_decide",
+    "bounded_interval_of_sums", "bounded_mean_interval", "samples_to_decide",
     "samples_to_decide_by_width",
-]
+]  # fmt: skip
 
 Array = np.ndarray
 
@@ -128,7 +126,7 @@ def _bets_on_terms(terms: Array, size: Array, mean: Array, tail: float) -> Array
     """Return the lower ends `[K]` of terms `[K, N]`, of many of them from their sums."""
     if terms.shape[1] <= MANY:
         return _betting_ends(terms, size, mean, tail)
-    found = ends_of_sums(size, size * mean, np.nansum(np.square(terms), 1), tail)
+    found = _ends_of_sums(size, size * mean, np.nansum(np.square(terms), 1), tail)
     few = size <= MANY
     if few.any():
         found[few] = _betting_ends(terms[few], size[few], mean[few], tail)
@@ -171,13 +169,13 @@ def bounded_interval_of_sums(
     second = (second - 2 * low * first + size * low**2) / width**2
     first = (first - size * low) / width
     # Sums of 1 - x and of its squares give the upper end.
-    least = ends_of_sums(size, first, second, tail)
-    most = 1 - ends_of_sums(size, size - first, size - 2 * first + second, tail)
+    least = _ends_of_sums(size, first, second, tail)
+    most = 1 - _ends_of_sums(size, size - first, size - 2 * first + second, tail)
     mean = first / np.where(size > 0, size, np.nan)
     return tuple(low + width * part for part in (mean, least, most))  # type: ignore[return-value]
 
 
-def ends_of_sums(size: Array, total: Array, squares: Array, tail: float) -> Array:
+def _ends_of_sums(size: Array, total: Array, squares: Array, tail: float) -> Array:
     """Return the lower ends `[...]` of means of terms in [0, 1] that their sums alone refute.
 
     For `y = (x - m) / m >= -1` and a bet 0 <= l < 1 (Fan, Grama and Liu 2015)
@@ -310,13 +308,7 @@ def samples_to_decide(
 
 
 def samples_to_decide_by_width(
-    value: float,
-    end: float,
-    limit: float,
-    samples: int,
-    level: float = 0.95,
-    *,
-    power: float = 0.8,
+    value: float, end: float, limit: float, samples: int, level: float = 0.95, *, power: float = 0.8
 ) -> int | None:
     """Return how many samples would decide on a limit, from the width of an interval.
 

@@ -21,8 +21,8 @@ from ..measures.proper_scores import brier_parts, brier_terms, isotonic_remainde
 from ..pairs.from_outputs import named_outputs, probabilities
 from .cells import fine_index
 from .drawing import blocks_of
-from .interval_ends import Interval, check_draws, ends, skewness_missed, tail_quantiles
-from .limits import caution, of_pairs
+from .interval_ends import Interval, check_draws, distance_interval, skewness_missed, tail_quantiles
+from .limits import caution, evidence_of_pairs
 
 __all__ = ["brier_part_intervals"]
 
@@ -93,7 +93,7 @@ def brier_part_intervals(
     here, drawn, right = (
         part[..., 0].clamp(min=0).sqrt() for part in (observed, resampled, calibrated)
     )
-    low, high = ends(here, drawn, right, level)
+    low, high = distance_interval(here, drawn, right, level)
     low, high = low.square(), (high + skewness_missed(drawn, level)).square()
     below, middle, above = tail_quantiles(resampled[:, 1], level)
     lost = calibrated[:, 0].mean()
@@ -108,7 +108,7 @@ def brier_part_intervals(
             level,
         ),
     }
-    seen = of_pairs(p.argmax(-1) == truth)
+    seen = evidence_of_pairs(p.argmax(-1) == truth)
     return {name: replace(one, caution=caution(name, seen)) for name, one in found.items()}
 
 

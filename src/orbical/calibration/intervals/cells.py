@@ -193,8 +193,8 @@ def fine_index(confidence: Tensor) -> tuple[Tensor, int]:
     size = ordered.shape[-1]
     cells = min(size, FINE)
     places = torch.arange(size, device=order.device).repeat(len(ordered), 1)
-    first = sorting.ties(ordered).at_first(places)
-    return sorting.put_back(first * cells // size, order), cells
+    first = sorting.sorted_ties(ordered).at_first(places)
+    return sorting.undo_sort(first * cells // size, order), cells
 
 
 def bins_index(confidence: Tensor, bins: int, binning: str) -> tuple[Tensor, int]:

@@ -13,18 +13,18 @@ from ..._arrays import ArrayLike, as_array
 from ..._text import p_value
 from ...errors import InputError
 from ..pairs.validation import sample_weights
-from ..registry import RESAMPLES, BoundMeasure, MeasureLike, bound, check_takes_weights
+from ..registry import RESAMPLES, BoundMeasure, MeasureLike, bound_measure, check_takes_weights
 from .drawing import PairedWorlds, as_vectors, drawn_targets, paired_worlds, targets_between
 from .interval_ends import (
     check_draws,
-    ends,
-    in_short,
+    distance_interval,
+    interval_in_short,
     student_quantile,
     tail_quantiles,
     weighted_pair,
 )
 from .levels import normal_quantile
-from .limits import Evidence, caution, of_pairs, one_caution
+from .limits import Evidence, caution, evidence_of_pairs, one_caution
 
 __all__ = ["Comparison", "compare", "regression_compare"]
 
@@ -50,11 +50,10 @@ class Comparison:
     caution: str = ""
 
     def __str__(self) -> str:
-        ends = f"[{in_short(self.low)}, {in_short(self.high)}]"
+        difference, low, high = map(interval_in_short, (self.difference, self.low, self.high))
+        p = f"p = {interval_in_short(self.p_value, p_value)}".replace("= <", "<")
         caution = f"; {self.caution}" if self.caution else ""
-        p = in_short(self.p_value, p_value)
-        p = f"p = {p}".replace("= <", "<")
-        return f"{in_short(self.difference)} {ends}, {p}{caution}"
+        return f"{difference} [{low}, {high}], {p}{caution}"
 
     def __repr__(self) -> str:
         return f"Comparison({self})"
@@ -120,7 +119,7 @@ def compare(
     if sizes[0] != sizes[1]:
         raise InputError("b", f"the {sizes[0]} samples of a", sizes[1])
     pairs = [weighted_pair(*pair, weights) for pair in given]
-    seen = of_pairs(torch.stack([correct for _, correct, _ in pairs]))
+    seen = evidence_of_pairs(torch.stack([correct for _, correct, _ in pairs]))
     return _compared(chosen, paired_worlds(chosen, pairs, resamples, seed), level, seen)
 
 
@@ -186,7 +185,7 @@ def regression_compare(
 
 
 def _distance_of(measure: MeasureLike, kind: str, options: dict[str, object]) -> BoundMeasure:
-    chosen = bound(measure, kind, options)
+    chosen = bound_measure(measure, kind, options)
     if chosen.distance is None:
         raise InputError(
             "measure",
@@ -227,7 +226,7 @@ def _compared(
     low, high = found - down, found + up
     if low < 0 < high:
         # Which error is the larger stays open: each may be all that its own interval holds.
-        both = ends(worlds.observed, worlds.resampled.T, worlds.calibrated.T, level)
+        both = distance_interval(worlds.observed, worlds.resampled.T, worlds.calibrated.T, level)
         least, most = (end**chosen.power for end in both)
         low, high = torch.minimum(low, least[0] - most[1]), torch.maximum(high, most[0] - least[1])
     said = one_caution(caution(f"compare {chosen.name}", seen))

@@ -13,7 +13,7 @@ from ..pairs.validation import positive
 from ..registry import RESAMPLES
 from .cells import fine_index, tally
 from .interval_ends import Interval, binary_pair, check_draws
-from .limits import caution, of_pairs
+from .limits import caution, evidence_of_pairs
 from .means import wilson_interval
 from .resampled import interval
 
@@ -132,7 +132,7 @@ def reliability_curve(
     accuracy, low, high = torch.where(seen, curves.clamp(0, 1), torch.nan)
     density = size @ _reflected_gaussian(own, place, _DENSITY_WIDTH) / len(z)
     error = interval("smooth_ece", z, y, level=level, resamples=resamples, seed=seed)
-    limit = caution("reliability_curve", of_pairs(y))
+    limit = caution("reliability_curve", evidence_of_pairs(y))
     return ReliabilityCurve(place, accuracy, low, high, density, width, error, limit)
 
 

@@ -151,7 +151,7 @@ def _target_errors(
     weights: Tensor | None,
 ) -> _Errors:
     fixed = {} if weights is None else {"weights": weights}
-    distance = on_vectors(measure, distance_of(measure))
+    distance = on_vectors(measure, _distance_of(measure))
     estimate = on_vectors(measure, partial(measure.values, measure.value))
     full = tilted = variance.ndim > mean.ndim
     root = torch.linalg.cholesky(variance) if full else variance.sqrt()
@@ -209,7 +209,7 @@ def targets_between(
     if variance.shape != spread.shape:
         return None
     fixed = {} if weights is None else {"weights": weights}
-    distance, between = on_vectors(measure, distance_of(measure)), []
+    distance, between = on_vectors(measure, _distance_of(measure)), []
     center, middle, full = (mean + other) / 2, (variance + spread) / 2, variance.ndim > mean.ndim
     root = torch.linalg.cholesky(middle) if full else middle.sqrt()
     for block in blocks_of(resamples, max(mean.numel(), variance.numel())):
@@ -305,7 +305,7 @@ def _uniform(shape: tuple[int, ...], generator: np.random.Generator, like: Tenso
     return torch.from_numpy(generator.random(shape)).to(like.device)
 
 
-def distance_of(measure: BoundMeasure) -> Callable[..., Tensor]:
+def _distance_of(measure: BoundMeasure) -> Callable[..., Tensor]:
     """Return the function whose draws make an interval, its values in float64 on the CPU."""
     function = measure.value if measure.distance is None else measure.distance
 
@@ -325,7 +325,7 @@ def drawn_pairs(
     Weights `[..., N]` are drawn with their samples, and kept where labels are drawn.
     """
     fixed = {} if weights is None else {"weights": weights}
-    distance, size = distance_of(measure), confidence.shape[-1]
+    distance, size = _distance_of(measure), confidence.shape[-1]
     again, chance, estimates = [], [], []
     for block in blocks_of(resamples, confidence.numel()):
         index = torch.from_numpy(generator.integers(0, size, (block, size))).to(confidence.device)
@@ -356,7 +356,7 @@ def paired_worlds(
         for z, hit, mass in pairs
     )
     middle = (pairs[0][0].double() + pairs[1][0].double()) / 2
-    distance, generator, between = distance_of(measure), np.random.default_rng(seed), []
+    distance, generator, between = _distance_of(measure), np.random.default_rng(seed), []
     for block in blocks_of(resamples, middle.numel()):
         labels = _uniform((block, *middle.shape), generator, middle) < middle
         both = (

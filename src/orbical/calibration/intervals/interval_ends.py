@@ -48,9 +48,11 @@ class Interval:
     caution: Any = ""
 
     def __str__(self) -> str:
-        value, calibrated = in_short(self.value), in_short(self.calibrated)
-        found = f"{value} [{in_short(self.low)}, {in_short(self.high)}]"
-        usual = f"[{in_short(self.calibrated_low)}, {in_short(self.calibrated_high)}]"
+        value, calibrated = interval_in_short(self.value), interval_in_short(self.calibrated)
+        found = f"{value} [{interval_in_short(self.low)}, {interval_in_short(self.high)}]"
+        usual = (
+            f"[{interval_in_short(self.calibrated_low)}, {interval_in_short(self.calibrated_high)}]"
+        )
         text = one_caution(self.caution)
         caution = f"; {text}" if text else ""
         return f"{found}, if calibrated {calibrated} {usual}{caution}"
@@ -87,7 +89,7 @@ _ROUNDING = 1e-12
 """A draw that repeats the observation may differ from it by this much."""
 
 
-def in_short(values: Tensor, written: Callable[[Tensor], str] = number) -> str:
+def interval_in_short(values: Tensor, written: Callable[[Tensor], str] = number) -> str:
     """Write a number, or the span of an array of them."""
     if values.numel() == 0:
         return "none"
@@ -113,7 +115,7 @@ def weighted_pair(
     return confidence.detach(), correct, weights
 
 
-def ends(
+def distance_interval(
     value: Tensor, resampled: Tensor, calibrated: Tensor, level: float
 ) -> tuple[Tensor, Tensor]:
     """Return the ends of the interval of a distance, from draws `[R, ...]` of both worlds."""
@@ -135,7 +137,7 @@ def skewness_missed(resampled: Tensor, level: float) -> Tensor:
     return count.clamp(min=0) * (normal_quantile(level) ** 2 + 4) / 6
 
 
-def assemble(
+def assemble_interval(
     measure: BoundMeasure,
     value: Tensor,
     observed: Tensor,
@@ -157,19 +159,19 @@ def assemble(
     if min(float(part.min()) for part in (observed, resampled, calibrated_distance)) < 0:
         low, high, method = value + near - middle, value + far - middle, "basic bootstrap"
     else:
-        low, high = ends(observed, resampled, calibrated_distance, level)
+        low, high = distance_interval(observed, resampled, calibrated_distance, level)
         high = high + skewness_missed(resampled, level)
         low, high = torch.minimum(low**measure.power, value), high**measure.power
         method = "test inversion"
     return Interval(value, low, high, calibrated_value.mean(0), below, beyond, level, method)
 
 
-def joined(parts: list[Interval], shape: torch.Size) -> Interval:
+def joined_intervals(parts: list[Interval], shape: torch.Size) -> Interval:
     """Join the intervals of blocks of rows into one of the leading shape."""
-    return mapped(lambda *rows: torch.cat(rows).reshape(shape), *parts)
+    return mapped_intervals(lambda *rows: torch.cat(rows).reshape(shape), *parts)
 
 
-def mapped(function: Callable[..., Tensor], *intervals: Interval) -> Interval:
+def mapped_intervals(function: Callable[..., Tensor], *intervals: Interval) -> Interval:
     """Apply a function to each number of intervals; the rest is that of the first."""
     numbers: dict[str, Any] = {
         name: function(*(getattr(one, name) for one in intervals)) for name in NUMBERS

@@ -154,20 +154,20 @@ def one_caution(cautions: Any) -> str:
     return next((str(text) for text in np.ravel(cautions) if text), "")
 
 
-def of_pairs(correct: Tensor) -> Evidence:
+def evidence_of_pairs(correct: Tensor) -> Evidence:
     """Return the evidence of pairs `[..., N]`."""
     size, right = correct.shape[-1], correct.sum(-1)
     return Evidence(samples=size, errors=right.minimum(size - right).cpu().numpy())
 
 
-def of_terms(terms: Tensor, share: Tensor | float) -> Evidence:
+def evidence_of_terms(terms: Tensor, share: Tensor | float) -> Evidence:
     """Return the evidence of terms `[..., N]` of a mean, with the share of each in it.
 
     Equal terms have no variance, and nobody contributes to it.
 
     Example:
         >>> import torch
-        >>> [float(of_terms(torch.tensor(some), 0.2).contributors)
+        >>> [float(evidence_of_terms(torch.tensor(some), 0.2).contributors)
         ...  for some in ([1.0, 0.0, 1.0, 0.0, 0.5], [0.1] * 5)]
         [4.0, 0.0]
     """
@@ -178,7 +178,7 @@ def of_terms(terms: Tensor, share: Tensor | float) -> Evidence:
     return Evidence(samples=terms.shape[-1], contributors=count.numpy())
 
 
-def of_predictions(mean: Tensor, variance: Tensor, target: Tensor) -> Evidence:
+def evidence_of_predictions(mean: Tensor, variance: Tensor, target: Tensor) -> Evidence:
     """Return the evidence of Gaussian predictions `[..., N, d]`.
 
     The kurtosis is Mardia's, of squared Mahalanobis distances q:

@@ -23,19 +23,12 @@ from .interval_ends import (
     weighted_pair,
 )
 from .levels import checked_level, exact_ends, normal_quantile
-from .limits import Evidence, MeanEnds, caution, of_terms, one_caution
+from .limits import Evidence, MeanEnds, caution, evidence_of_terms, one_caution
 
 __all__ = [
-    "bootstrap_interval",
-    "compare_means",
-    "holm",
-    "interval_of_sums",
-    "mean_interval",
-    "share_interval",
-    "share_interval_of_sums",
-    "unbounded_mean_interval",
-    "wilson_interval",
-]
+    "bootstrap_interval", "compare_means", "holm", "interval_of_sums", "mean_interval",
+    "share_interval", "share_interval_of_sums", "unbounded_mean_interval", "wilson_interval",
+]  # fmt: skip
 
 
 _TOLD = 1e-6
@@ -102,7 +95,7 @@ def mean_interval(
     values, *moments = (
         as_floating(name, part).detach().double().cpu() for name, part in given.items()
     )
-    share = shares(weights, values)
+    share = weight_shares(weights, values)
     expected, variance, third = (
         (part * share**power).sum(-1) for power, part in enumerate(moments, start=1)
     )
@@ -136,7 +129,7 @@ def skewed_interval(
     beside, tilted = variance.sqrt(), third / _power(variance) * (usual_reach**2 - 1) / 6
     usual = (expected - beside * (usual_reach - tilted), expected + beside * (usual_reach + tilted))
     # A calibrated model's variance says what few samples do not.
-    limit = "" if bool((variance > 0).any()) else caution("mean", of_terms(terms, share))
+    limit = "" if bool((variance > 0).any()) else caution("mean", evidence_of_terms(terms, share))
     return Interval(value, *ends, expected, *usual, level, "Student's t, skewed", limit)
 
 
@@ -173,7 +166,7 @@ def share_interval(
     square = normal_quantile(checked_level(level)) ** 2
     z, hit, mass = weighted_pair(confidence, correct, weights)
     z, hit = z.double().cpu(), hit.double().cpu()
-    share = shares(mass, z)
+    share = weight_shares(mass, z)
     value, expected = (hit * share).sum(-1), (z * share).sum(-1)
     size = 1 / share.square().sum(-1)
     low, high = exact_ends((value * size).numpy(), size.numpy(), (1 - level) / 2)
@@ -238,7 +231,7 @@ def _power(variance: Tensor) -> Tensor:
     return variance.pow(1.5).clamp(min=1e-300)
 
 
-def shares(weights: ArrayLike | None, values: Tensor) -> Tensor:
+def weight_shares(weights: ArrayLike | None, values: Tensor) -> Tensor:
     """Return each sample's share of the total weight, `[..., N]`."""
     mass = sample_weights(weights, values)
     if mass is None:
@@ -284,7 +277,7 @@ def compare_means(a: ArrayLike, b: ArrayLike, *, level: float = 0.95) -> Compari
     difference = each.mean()
     error = (each.var() / len(each)).sqrt()
     ends = _paired_ends(
-        torch.tensor(len(each)), difference, error, of_terms(each, 1 / len(each)), level
+        torch.tensor(len(each)), difference, error, evidence_of_terms(each, 1 / len(each)), level
     )
     odds = 2 * stdtr(len(each) - 1, -float(difference.abs() / error.clamp(min=1e-300)))
     least = 2.0 ** (1 - len(each))
@@ -548,7 +541,7 @@ def bootstrap_interval(
     low = middle - (middle - low) * wider - skewness_missed(-found, level)
     high = middle + (high - middle) * wider + skewness_missed(found, level)
     terms = torch.from_numpy(rows.reshape(len(rows), -1).T.astype(float))
-    limit = one_caution(caution("bootstrap_interval", of_terms(terms, 1 / len(rows))))
+    limit = one_caution(caution("bootstrap_interval", evidence_of_terms(terms, 1 / len(rows))))
     return MeanEnds((float(statistic(rows)), float(low), float(high)), limit)
 
 

@@ -16,21 +16,28 @@ from ..._arrays import ArrayLike
 from ...errors import whole_number
 from ..measures.binned import effective_count, reliability
 from ..pairs.validation import sample_weights
-from ..registry import RESAMPLES, BoundMeasure, MeasureLike, OfCells, bound, check_takes_weights
+from ..registry import (
+    RESAMPLES,
+    BoundMeasure,
+    MeasureLike,
+    OfCells,
+    bound_measure,
+    check_takes_weights,
+)
 from .cells import Cells, RowGenerators, tally
 from .drawing import BLOCK, as_vectors, drawn_pairs, drawn_targets, on_vectors
 from .interval_ends import (
     Interval,
-    assemble,
+    assemble_interval,
     binary_pair,
     check_draws,
-    joined,
+    joined_intervals,
     tail_quantiles,
     weighted_pair,
 )
 from .levels import checked_level
-from .limits import Evidence, caution, of_pairs, of_predictions
-from .means import shares, skewed_interval
+from .limits import Evidence, caution, evidence_of_pairs, evidence_of_predictions
+from .means import skewed_interval, weight_shares
 
 __all__ = ["interval", "oracle_bound", "regression_interval"]
 
@@ -85,7 +92,7 @@ def interval(
         >>> print(found)
         0.03333 [0, 0.05...], if calibrated 0.02... [0.01..., 0.04...]
     """
-    chosen = bound(measure, "pair", options)
+    chosen = bound_measure(measure, "pair", options)
     check_draws(level, resamples)
     if chosen.own_interval is not None:
         own: Interval = chosen.own_interval(confidence, correct, level, weights=weights)
@@ -94,7 +101,7 @@ def interval(
     if weights is not None:
         given = weighted_pair(confidence, correct, weights)
         answer = _weighted_interval(chosen, *given, resamples, generator, level)
-        return with_caution(answer, chosen, of_pairs(given[1]))
+        return _with_caution(answer, chosen, evidence_of_pairs(given[1]))
     confidence, correct = binary_pair(confidence, correct)
     if chosen.index is None:
         draws = drawn_pairs(chosen, confidence, correct, resamples, generator)
@@ -102,8 +109,8 @@ def interval(
             terms = chosen.values(chosen.value, confidence[..., None], correct[..., None])
             return _mean_interval(terms, None, draws[2], draws[2], level)
         value = chosen.values(chosen.value, confidence, correct)
-        answer = assemble(chosen, value, *draws, level)
-        return with_caution(answer, chosen, of_pairs(correct))
+        answer = assemble_interval(chosen, value, *draws, level)
+        return _with_caution(answer, chosen, evidence_of_pairs(correct))
     return cell_intervals([chosen], confidence, correct, level, resamples, seed)[0]
 
 
@@ -143,10 +150,12 @@ def cell_intervals(
         ):
             here, again, chance = (world[distance] for world in (observed, resampled, calibrated))
             its_value = value.reshape(-1)[at]
-            found.append(assemble(one, its_value, here, again, chance, calibrated[estimate], level))
+            found.append(
+                assemble_interval(one, its_value, here, again, chance, calibrated[estimate], level)
+            )
     intervals = []
     for one, each in zip(measures, parts, strict=True):
-        answer = joined(each, shape)
+        answer = joined_intervals(each, shape)
         if one.bin_ends is None:
             low = answer.low
             high = answer.high.maximum(_of_unanimous(one, confidence, correct, level))
@@ -156,11 +165,11 @@ def cell_intervals(
             bounds = one.bin_ends(accuracy, gathered.place, filled, level)
             low, high = (end.reshape(shape) for end in bounds)
         answer = _within_one(replace(answer, low=low, high=high))
-        intervals.append(with_caution(answer, one, of_pairs(correct)))
+        intervals.append(_with_caution(answer, one, evidence_of_pairs(correct)))
     return intervals
 
 
-def with_caution(answer: Interval, measure: BoundMeasure, seen: Evidence) -> Interval:
+def _with_caution(answer: Interval, measure: BoundMeasure, seen: Evidence) -> Interval:
     """Describe where the interval of a measure may be too short; a mean of terms has said it."""
     return replace(answer, caution=caution(measure.name, seen, answer.caution))
 
@@ -217,7 +226,7 @@ def regression_interval(
         >>> bool(found.low == 0), bool(found.high > found.value)
         (True, True)
     """
-    chosen = bound(measure, "regression", options)
+    chosen = bound_measure(measure, "regression", options)
     check_draws(level, resamples)
     given = as_vectors(mean, variance, target)
     mass = sample_weights(weights, given[0][..., 0])
@@ -235,8 +244,8 @@ def regression_interval(
         answer = _mean_interval(terms, mass, *draws[1:3], level)
     else:
         value = on_vectors(chosen, partial(chosen.values, chosen.value))(*given, **fixed)
-        answer = assemble(chosen, value, *draws, level)
-    return with_caution(answer, chosen, of_predictions(*given))
+        answer = assemble_interval(chosen, value, *draws, level)
+    return _with_caution(answer, chosen, evidence_of_predictions(*given))
 
 
 def _mean_interval(
@@ -245,7 +254,9 @@ def _mean_interval(
     """Return the interval of the mean of terms `[..., N]`, from draws `[R, ...]` of two worlds."""
     least, _, most = tail_quantiles(calibrated, level)
     spread, third = ((as_large - as_large.mean(0)).pow(power).mean(0) for power in (2, 3))
-    found = skewed_interval(terms, shares(weights, terms), calibrated.mean(0), spread, third, level)
+    found = skewed_interval(
+        terms, weight_shares(weights, terms), calibrated.mean(0), spread, third, level
+    )
     return replace(found, calibrated_low=least, calibrated_high=most)
 
 
@@ -291,7 +302,7 @@ def _weighted_interval(
         return _mean_interval(terms, weights, draws[2], draws[2], level)
     fixed = {} if weights is None else {"weights": weights}
     value = measure.values(measure.value, confidence, correct, **fixed)
-    found = assemble(measure, value, *draws, level)
+    found = assemble_interval(measure, value, *draws, level)
     if measure.index is not None:
         found = _within_one(found)
     if measure.bin_ends is None:

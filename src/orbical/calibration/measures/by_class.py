@@ -17,14 +17,9 @@ from .kernel_errors import mmce, skce
 from .smooth import smooth_ece
 
 __all__ = [
-    "classwise_ece",
-    "classwise_esd",
-    "classwise_ks",
-    "classwise_mmce",
-    "classwise_skce",
-    "classwise_smooth_ece",
-    "per_class",
-]
+    "classwise_ece", "classwise_esd", "classwise_ks", "classwise_mmce", "classwise_skce",
+    "classwise_smooth_ece", "per_class",
+]  # fmt: skip
 
 
 def per_class(

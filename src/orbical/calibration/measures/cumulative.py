@@ -83,10 +83,10 @@ def _inner(first: Tensor, second: Tensor) -> Tensor:
 def _ordered(difference: Tensor, order_by: Tensor, mass: Tensor | None) -> tuple[Tensor, Tensor]:
     """Return `ordered_esd` and its gradient by the differences."""
     ordered, order = sorting.ascending(order_by)
-    mass = None if mass is None else sorting.take(mass, order)
-    d = sorting.take(difference, order)
-    value, slope = _form_in_order(d, sorting.ties(ordered), mass)
-    return value, sorting.put_back(-slope, order)
+    mass = None if mass is None else sorting.take_by_row(mass, order)
+    d = sorting.take_by_row(difference, order)
+    value, slope = _form_in_order(d, sorting.sorted_ties(ordered), mass)
+    return value, sorting.undo_sort(-slope, order)
 
 
 def esd_with_slope(
@@ -101,16 +101,16 @@ def esd_with_slope(
         d = correct.double() - confidence
         value, slope = _form_of_pairs(d, confidence.detach(), mass)
         return value, slope.to(confidence.dtype)
-    ordered, order = sorting.in_order(confidence)
+    ordered, order = sorting.sorted_values(confidence)
     if ordered.ndim == 1 and correct.dtype == torch.bool and can_fuse(ordered, mass):
         from ..numerics.esd_kernels import esd as fused  # imports Triton, which only some have
 
         value, slope = fused(ordered, order, correct)
         return value, slope.to(confidence.dtype)
-    mass = None if mass is None else sorting.take(mass, order)
-    d = sorting.take(correct, order).double().sub_(ordered)
-    value, slope = _form_in_order(d, sorting.ties(ordered.detach()), mass)
-    return value, sorting.put_back(slope.to(ordered.dtype), order)
+    mass = None if mass is None else sorting.take_by_row(mass, order)
+    d = sorting.take_by_row(correct, order).double().sub_(ordered)
+    value, slope = _form_in_order(d, sorting.sorted_ties(ordered.detach()), mass)
+    return value, sorting.undo_sort(slope.to(ordered.dtype), order)
 
 
 def ordered_esd(
@@ -157,7 +157,7 @@ def cumulative_distance(
     if weights is not None:
         share = (weights / weights.sum(-1, keepdim=True)).expand(difference.shape)
     sums = (difference * share).gather(-1, order).cumsum(-1)
-    squares = sorting.ties(ordered).at_last(sums).square()
+    squares = sorting.sorted_ties(ordered).at_last(sums).square()
     return (squares * share.gather(-1, order)).sum(-1).sqrt()
 
 
@@ -239,7 +239,7 @@ def ks(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None =
     confidence, correct, mass = pair(confidence, correct, weights=weights)
     ordered, order = sorting.ascending(confidence)
     difference = correct.double() - confidence.double()
-    difference = sorting.take(difference if mass is None else difference * mass, order)
+    difference = sorting.take_by_row(difference if mass is None else difference * mass, order)
     deviation = difference.cumsum(-1).abs()
     # Inside a run of equal confidences the sum depends on the order of the samples: only its end
     # is a threshold.
@@ -301,9 +301,9 @@ def cumulative_curve(
     """
     confidence, correct, mass = pair(confidence, correct, weights=weights)
     ordered, order = sorting.ascending(confidence)
-    ties, threshold = sorting.ties(ordered), ordered.double()
-    hits = sorting.take(correct.detach().double(), order)
-    each = torch.ones_like(threshold) if mass is None else sorting.take(mass, order)
+    ties, threshold = sorting.sorted_ties(ordered), ordered.double()
+    hits = sorting.take_by_row(correct.detach().double(), order)
+    each = torch.ones_like(threshold) if mass is None else sorting.take_by_row(mass, order)
     total = each.sum(-1, keepdim=True)
     return CumulativeCurve(
         threshold=threshold,
@@ -358,9 +358,9 @@ def softened(confidence: Tensor, correct: Tensor, mass: Tensor | None, width: fl
     """Return `esd_softened` of checked tensors `[..., N]`."""
     size = confidence.shape[-1]
     _, order = sorting.ascending(confidence)
-    places = sorting.take(confidence.double(), order)
-    d = sorting.take(correct.double(), order) - places
-    mass = None if mass is None else sorting.take(mass, order)
+    places = sorting.take_by_row(confidence.double(), order)
+    d = sorting.take_by_row(correct.double(), order) - places
+    mass = None if mass is None else sorting.take_by_row(mass, order)
     d = d if mass is None else d * mass
     squares = d.square()
     before, after = decay_sums.decayed(d, places, width)

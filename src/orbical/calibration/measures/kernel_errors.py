@@ -17,13 +17,13 @@ from torch import Tensor
 from ..._arrays import ArrayLike
 from ...errors import InputError
 from ..numerics import decay_sums, sorting
-from ..numerics.gradients import differentiable, root
+from ..numerics.gradients import differentiable, differentiable_root
 from ..pairs.validation import pair, positive
 
 __all__ = ["mmce", "mmce_squared", "mmce_weighted", "skce"]
 
 
-def laplacian_with_slope(
+def _laplacian_with_slope(
     confidence: Tensor, correct: Tensor, weight: Tensor | None, phi: float, diagonal: int
 ) -> tuple[Tensor, Tensor]:
     """Return a sum over pairs of checked tensors `[..., N]`, and its gradient by confidence.
@@ -34,11 +34,11 @@ def laplacian_with_slope(
     """
     if sorting.all_pairs_fit(confidence):
         return _form_of_pairs(confidence, correct, weight, phi, diagonal)
-    ordered, order = sorting.in_order(confidence)
-    ties = sorting.ties(ordered.detach())
+    ordered, order = sorting.sorted_values(confidence)
+    ties = sorting.sorted_ties(ordered.detach())
     z = ordered.double()
-    errors = sorting.take(correct, order).double().sub_(z)
-    weight = None if weight is None else sorting.take(weight, order)
+    errors = sorting.take_by_row(correct, order).double().sub_(z)
+    weight = None if weight is None else sorting.take_by_row(weight, order)
     errors = errors if weight is None else errors.mul_(weight)
     left, right = decay_sums.decayed(errors, z, phi)
     reach = left + right
@@ -47,7 +47,7 @@ def laplacian_with_slope(
     value = torch.linalg.vecdot(errors, reach)
     slope = (ties.at_last(right) - ties.at_first(left)).mul_(2 / phi)
     slope = torch.addcmul(-2 * reach if weight is None else reach * weight * -2, slope, errors)
-    return value, sorting.put_back(slope.to(ordered.dtype), order)
+    return value, sorting.undo_sort(slope.to(ordered.dtype), order)
 
 
 def _form_of_pairs(
@@ -71,7 +71,7 @@ def _form_of_pairs(
 def _sum_over_pairs(
     confidence: Tensor, correct: Tensor, weight: Tensor | None, phi: float, diagonal: int
 ) -> Tensor:
-    return differentiable(laplacian_with_slope, confidence, correct, weight, phi, diagonal)
+    return differentiable(_laplacian_with_slope, confidence, correct, weight, phi, diagonal)
 
 
 def mmce_squared(
@@ -118,7 +118,7 @@ def mmce_with_slope(
     confidence: Tensor, correct: Tensor, mass: Tensor | None, phi: float
 ) -> tuple[Tensor, Tensor]:
     """Return `mmce_squared` of checked tensors `[..., N]`, and its gradient by confidence."""
-    value, slope = laplacian_with_slope(confidence, correct, mass, phi, 1)
+    value, slope = _laplacian_with_slope(confidence, correct, mass, phi, 1)
     if mass is None:
         share = confidence.shape[-1] ** -2
         return value * share, slope.mul_(share).to(confidence.dtype)
@@ -158,7 +158,7 @@ def mmce(
         >>> mmce([0.8, 0.8], [True, False])
         tensor(0.3000, dtype=torch.float64)
     """
-    return root(mmce_squared(confidence, correct, phi=phi, weights=weights))
+    return differentiable_root(mmce_squared(confidence, correct, phi=phi, weights=weights))
 
 
 def mmce_weighted(

@@ -12,7 +12,7 @@ from ..._arrays import ArrayLike
 from ...errors import InputError
 from ..numerics import sorting
 from ..pairs.from_outputs import (
-    given_outputs,
+    classifier_outputs,
     log_probabilities,
     named_outputs,
     probabilities,
@@ -55,7 +55,7 @@ def accuracy(
         >>> accuracy(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0])
         tensor(0.5000, dtype=torch.float64)
     """
-    _, outputs = given_outputs(probs, logits)
+    _, outputs = classifier_outputs(probs, logits)
     truth, mass = counted_labels(labels, outputs, weights, ignore_index)
     _, correct = top_label(probs=probs, logits=logits, labels=truth)
     return weighted_mean(correct.double(), mass)
@@ -252,9 +252,9 @@ def _isotonic_error(confidence: Tensor, hit: Tensor, mass: Tensor | None) -> flo
     """Return the sum of squared errors of the isotonic regressions of `hit` on rows `[K, N]`."""
     ordered, order = sorting.ascending(confidence)
     # Equal confidences get one value: each run of them is one cell, at its first place.
-    first = sorting.ties(ordered).starts(order)
+    first = sorting.sorted_ties(ordered).starts(order)
     rows, size = order.shape
-    at = sorting.take(hit, order)
+    at = sorting.take_by_row(hit, order)
     place = (first + size * torch.arange(rows, device=order.device)[:, None])[at].cpu().numpy()
     if mass is None:
         return isotonic_remainder(place, None, np.arange(rows * size + 1.0), size)

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from ..._arrays import ArrayLike
 from ...errors import InputError, check_name, number_of_bins
-from ..numerics.gradients import differentiable, root
-from ..numerics.sorting import take
+from ..numerics.gradients import differentiable, differentiable_root
+from ..numerics.sorting import take_by_row
 from ..pairs.from_outputs import entropy_share, named_outputs, probabilities, top_label
 from ..pairs.validation import counted_labels, pair, positive
 from .binned import bin_index
@@ -85,7 +85,7 @@ def sb_ece_with_slope(
     size, gap = _sums_of(shares, d, mass)
     total = z.shape[-1] if mass is None else mass.sum(-1)
     r = gap / size.clamp(min=_TINY)  # a bin far from all samples has size 0 and adds 0
-    value = root(torch.linalg.vecdot(gap, r) / total)
+    value = differentiable_root(torch.linalg.vecdot(gap, r) / total)
     pull = shares * r[..., None, :] * ((2 * d)[..., None] - r[..., None, :])
     bend = pull @ centers - pull.sum(-1) * (shares @ centers)
     slope = bend / temperature - (shares @ r[..., None])[..., 0]
@@ -138,7 +138,7 @@ def soft_error(size: Tensor, gap: Tensor) -> Tensor:
         tensor(0.1414)
     """
     # S_j |A_j - C_j|^2 = (sum_i u_ij d_i)^2 / S_j; a bin far from all samples has size 0, adds 0.
-    return root((gap.square() / size.clamp(min=_TINY)).sum(-1) / size.sum(-1))
+    return differentiable_root((gap.square() / size.clamp(min=_TINY)).sum(-1) / size.sum(-1))
 
 
 @named_outputs
@@ -324,7 +324,7 @@ def fixed_bins_with_slope(
         each = torch.ones_like(excess) if mass is None else mass
         by_sum = sums / torch.zeros_like(sums).scatter_add_(-1, index, each).clamp(min=_TINY)
         by_sum = by_sum / total
-        value = root(torch.linalg.vecdot(sums, by_sum))
+        value = differentiable_root(torch.linalg.vecdot(sums, by_sum))
         by_sum = by_sum / value.clamp(min=_TINY)[..., None]
-    slope = take(by_sum, index)
+    slope = take_by_row(by_sum, index)
     return value, (slope if mass is None else slope * mass).to(confidence.dtype)

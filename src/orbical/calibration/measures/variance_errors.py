@@ -25,27 +25,17 @@ from torch import Tensor
 from ..._arrays import ArrayLike
 from ...errors import InputError, whole_number
 from ..numerics.equal_mass import bin_count, bin_means, equal_mass_index
-from ..numerics.gradients import root
+from ..numerics.gradients import differentiable_root
 from ..pairs.validation import sample_weights, weighted_mean
 from .binned import bin_index
 from .cumulative import ordered_esd
 from .gaussian import marginal_variance, one_target, vector_target, whitened
 
 __all__ = [
-    "Coverage",
-    "ence",
-    "gence",
-    "gence_fiber",
-    "gence_floor",
-    "gence_sq",
-    "gence_sq_fiber",
-    "gence_sq_floor",
-    "mahalanobis_calibration",
-    "quantile_calibration",
-    "regression_esd",
-    "regression_esd_normalized",
-    "uce",
-]
+    "Coverage", "ence", "gence", "gence_fiber", "gence_floor", "gence_sq", "gence_sq_fiber",
+    "gence_sq_floor", "mahalanobis_calibration", "quantile_calibration", "regression_esd",
+    "regression_esd_normalized", "uce",
+]  # fmt: skip
 
 
 def _over_bins(
@@ -106,7 +96,7 @@ def ence(
     """
     share, mean_square, mean_variance = _over_bins(mean, variance, target, bins, weights)
     predicted = torch.where(share > 0, mean_variance, 1.0).sqrt()
-    return (share * (predicted - root(mean_square)).abs() / predicted).sum(-1)
+    return (share * (predicted - differentiable_root(mean_square)).abs() / predicted).sum(-1)
 
 
 def uce(

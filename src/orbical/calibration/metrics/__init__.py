@@ -9,7 +9,7 @@ from typing import Any
 
 from torchmetrics import Metric
 
-from ..registry import Measure, entry_of
+from ..registry import Measure, measure_entry
 from . import classification_metrics, regression_metrics
 from .classification_metrics import *
 from .classification_metrics import KeptPairs
@@ -19,8 +19,8 @@ from .regression_metrics import KeptPredictions
 __all__ = [*classification_metrics.__all__, *regression_metrics.__all__]
 
 
-def of_measure(measure: str | Measure, **options: object) -> Metric:
+def metric_of_measure(measure: str | Measure, **options: object) -> Metric:
     """Return the metric of a registered measure that has no class of its own."""
-    entry = entry_of(measure, "pair", "regression")
+    entry = measure_entry(measure, "pair", "regression")
     kept = KeptPredictions if entry.kind == "regression" else KeptPairs
     return kept(measure=entry, **options)

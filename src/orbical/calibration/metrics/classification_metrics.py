@@ -23,25 +23,15 @@ from ..._arrays import ArrayLike, as_array, as_floating, both_classes
 from ...errors import InputError
 from ..measures import smooth, soft
 from ..measures.binned import Reliability, bin_sums, diagram_of, error_of
-from ..pairs.from_outputs import given_outputs, normalized_entropy, top_label_of
+from ..pairs.from_outputs import classifier_outputs, normalized_entropy, top_label_of
 from ..pairs.validation import kept_samples, sample_weights
 from ..registry import takes_weights
 from .metric_states import KeptMetric, MeanMetric, MeasureMetric
 
 __all__ = [
-    "ECE",
-    "ESD",
-    "KS",
-    "MMCE",
-    "NLL",
-    "SBECE",
-    "SKCE",
-    "Accuracy",
-    "Brier",
-    "EqualMassECE",
-    "SAvUC",
-    "SmoothECE",
-]
+    "ECE", "ESD", "KS", "MMCE", "NLL", "SBECE", "SKCE", "Accuracy", "Brier", "EqualMassECE",
+    "SAvUC", "SmoothECE",
+]  # fmt: skip
 
 Outputs = dict[str, Any]
 """`probs` or `logits`, `[N, C]`."""
@@ -109,7 +99,7 @@ def _rows(preds: Tensor, from_logits: bool) -> Tensor:
 
 def _top_label(outputs: Outputs, labels: Tensor) -> tuple[Tensor, Tensor]:
     """Return the pair of outputs whose labels `update` has checked."""
-    return top_label_of(*given_outputs(outputs.get("probs"), outputs.get("logits")), labels)
+    return top_label_of(*classifier_outputs(outputs.get("probs"), outputs.get("logits")), labels)
 
 
 def _flat_target(preds: Tensor, target: Tensor) -> Tensor:

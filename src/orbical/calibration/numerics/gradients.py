@@ -68,11 +68,11 @@ def differentiable(
     return value
 
 
-def root(squared: Tensor) -> Tensor:
+def differentiable_root(squared: Tensor) -> Tensor:
     """Return the square root, 0 for values below 0, with gradient 0 instead of infinity there.
 
     Example:
-        >>> root(torch.tensor([4.0, 0.0, -1e-18]))
+        >>> differentiable_root(torch.tensor([4.0, 0.0, -1e-18]))
         tensor([2., 0., 0.])
     """
     least = torch.finfo(squared.dtype).tiny

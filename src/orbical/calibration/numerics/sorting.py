@@ -53,7 +53,7 @@ def ascending(values: Tensor) -> tuple[Tensor, Tensor]:
         return ordered, order
     if values.dtype != torch.float32:
         order = torch.from_numpy(np.argsort(values.numpy(), axis=-1))
-        return take(values, order), order
+        return take_by_row(values, order), order
     packed = _mirrored((values + 0.0).view(torch.int32)).long()  # adding 0.0 turns -0.0 into 0.0
     packed.bitwise_left_shift_(32).bitwise_or_(torch.arange(values.shape[-1]))
     packed.numpy().sort(axis=-1)
@@ -66,16 +66,16 @@ def _is_sorted(values: Tensor) -> bool:
     return bool((values[..., 1:] >= values[..., :-1]).all())
 
 
-def in_order(values: Tensor) -> tuple[Tensor, Tensor]:
+def sorted_values(values: Tensor) -> tuple[Tensor, Tensor]:
     """Sort as `ascending` does; the sorted values are differentiable, their order is held fixed.
 
     Example:
-        >>> in_order(torch.tensor([0.5, 0.25], requires_grad=True))[0].requires_grad
+        >>> sorted_values(torch.tensor([0.5, 0.25], requires_grad=True))[0].requires_grad
         True
     """
     ordered, order = ascending(values)
     if values.requires_grad and torch.is_grad_enabled():
-        ordered = take(values, order).to(ordered.dtype)
+        ordered = take_by_row(values, order).to(ordered.dtype)
     return ordered, order
 
 
@@ -84,11 +84,11 @@ def _mirrored(bits: Tensor) -> Tensor:
     return (bits >> 31).bitwise_and_(_ALL_BUT_THE_SIGN).bitwise_xor_(bits)
 
 
-def take(values: Tensor, places: Tensor) -> Tensor:
+def take_by_row(values: Tensor, places: Tensor) -> Tensor:
     """Return `values[..., places]`, row by row.
 
     Example:
-        >>> take(torch.tensor([0.1, 0.2, 0.3]), torch.tensor([2, 0]))
+        >>> take_by_row(torch.tensor([0.1, 0.2, 0.3]), torch.tensor([2, 0]))
         tensor([0.3000, 0.1000])
     """
     if values.ndim == 1:  # two to three times faster than gather
@@ -96,11 +96,11 @@ def take(values: Tensor, places: Tensor) -> Tensor:
     return values.gather(-1, places.long())
 
 
-def put_back(values: Tensor, order: Tensor) -> Tensor:
-    """Undo `take(values, order)` for a whole order.
+def undo_sort(values: Tensor, order: Tensor) -> Tensor:
+    """Undo `take_by_row(values, order)` for a whole order.
 
     Example:
-        >>> put_back(torch.tensor([0.3, 0.1, 0.2]), torch.tensor([2, 0, 1]))
+        >>> undo_sort(torch.tensor([0.3, 0.1, 0.2]), torch.tensor([2, 0, 1]))
         tensor([0.1000, 0.2000, 0.3000])
     """
     return torch.empty_like(values).scatter_(-1, order, values)
@@ -120,7 +120,7 @@ class Ties(ABC):
     """Runs of equal values in a sorted array `[..., N]`.
 
     Example:
-        >>> runs = ties(torch.tensor([0.1, 0.3, 0.3, 0.7]))
+        >>> runs = sorted_ties(torch.tensor([0.1, 0.3, 0.3, 0.7]))
         >>> runs.at_last(torch.tensor([1.0, 2.0, 3.0, 4.0]))
         tensor([1., 3., 3., 4.])
         >>> runs.at_first(torch.tensor([1.0, 2.0, 3.0, 4.0]))
@@ -154,7 +154,7 @@ class Ties(ABC):
         return self.at_first(running.sub_(values)), total
 
 
-def ties(ordered: Tensor) -> Ties:
+def sorted_ties(ordered: Tensor) -> Ties:
     """Find the runs of equal values in a sorted array `[..., N]`, in the way that suits it.
 
     In a long array a processor gains by touching only the places that are tied. Elsewhere each
@@ -213,12 +213,12 @@ class _AllPlaces(Ties):
 
     def at_last(self, values: Tensor) -> Tensor:
         """Gather from the ends of the runs."""
-        return take(values, self._stop - 1)
+        return take_by_row(values, self._stop - 1)
 
     def at_first(self, values: Tensor) -> Tensor:
         """Gather from the starts of the runs."""
         # The search for NaN ends behind the array: out of bounds is no place to look.
-        return take(values, self._start.clamp(max=values.shape[-1] - 1))
+        return take_by_row(values, self._start.clamp(max=values.shape[-1] - 1))
 
     def starts(self, like: Tensor) -> Tensor:
         """Return whole numbers."""
@@ -226,12 +226,12 @@ class _AllPlaces(Ties):
 
     def sums_through(self, values: Tensor) -> Tensor:
         """Gather from running sums at the stops."""
-        return take(_running(values), self._stop)
+        return take_by_row(_running(values), self._stop)
 
     def sums_before(self, values: Tensor) -> tuple[Tensor, Tensor]:
         """Gather from running sums at the starts."""
         running = _running(values)
-        return take(running, self._start), running[..., -1:]
+        return take_by_row(running, self._start), running[..., -1:]
 
 
 def _running(values: Tensor) -> Tensor:

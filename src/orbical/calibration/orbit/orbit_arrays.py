@@ -18,7 +18,7 @@ SAID = "caution"
 """The coordinate of an interval's limit of use, empty where it has none."""
 
 
-def groups_of(values: xr.DataArray, by: str | None) -> tuple[np.ndarray, np.ndarray]:
+def calibration_groups(values: xr.DataArray, by: str | None) -> tuple[np.ndarray, np.ndarray]:
     """Return the values of a coordinate on samples, and the place of each sample among them."""
     size = values.sizes["sample"]
     if by is None:
@@ -28,7 +28,7 @@ def groups_of(values: xr.DataArray, by: str | None) -> tuple[np.ndarray, np.ndar
     return np.unique(values[by].values, return_inverse=True)
 
 
-def labeled(
+def labeled_calibration(
     name: str,
     like: xr.DataArray,
     groups: np.ndarray,

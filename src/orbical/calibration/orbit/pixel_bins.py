@@ -19,7 +19,7 @@ from ...store import ScanArrays, arrays_of, responses
 from ..intervals.interval_ends import Interval
 from ..measures.binned import Reliability, diagram_of, error_of, named_norm
 from ..registry import Draws
-from .orbit_arrays import groups_of, labeled
+from .orbit_arrays import calibration_groups, labeled_calibration
 from .pooled import clustered_interval, missing_sample
 
 if TYPE_CHECKING:
@@ -58,14 +58,14 @@ def pixels_along(
     arrays = arrays_of(scan)
     options = _checked(arrays, name, options, draws is not None)
     like = responses(scan, "mean_confidence")  # with the attributes that figures need
-    groups, members = groups_of(like, by)
+    groups, members = calibration_groups(like, by)
     if draws is not None:
         found = _intervals(arrays, members, len(groups), options["bins"], draws)
-        return labeled(name, like, groups, by, found)
+        return labeled_calibration(name, like, groups, by, found)
     diagram = _diagram(arrays, members, len(groups), options["bins"])
     values = error_of(diagram, named_norm(options["norm"]))
     values = torch.where(diagram.count.sum(-1) > 0, values, torch.nan)
-    return labeled(name, like, groups, by, [(..., {"value": values.numpy()})])
+    return labeled_calibration(name, like, groups, by, [(..., {"value": values.numpy()})])
 
 
 def pixels_pooled(

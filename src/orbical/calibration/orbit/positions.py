@@ -16,12 +16,12 @@ import torch
 from torch import Tensor
 
 from ...errors import InputError, number_of_bins, unknown_name
-from ...store import ScanArrays, arrays_of, responses, runs
+from ...store import ScanArrays, arrays_of, responses, row_runs
 from ..intervals.resampled import interval as interval_of
 from ..measures.binned import Reliability, bin_index, diagram_of, ece, error_of, named_norm
 from ..measures.binned import reliability as reliability_of
-from ..registry import MEASURES, RESAMPLES, Draws, Measure, MeasureLike, bound
-from .orbit_arrays import groups_of, labeled
+from ..registry import MEASURES, RESAMPLES, Draws, Measure, MeasureLike, bound_measure
+from .orbit_arrays import calibration_groups, labeled_calibration
 from .pixel_bins import holds_pixels, pixels_along
 from .regression_orbit import holds_regression, regression_along
 
@@ -96,15 +96,18 @@ def along_orbit(
     if holds_regression(scan):
         return regression_along(scan, measure, by, draws if interval else None, options)
     if holds_pixels(scan):
-        name, binned = bound(measure, "pair", options).name, equal_width_options(measure, options)
+        name, binned = (
+            bound_measure(measure, "pair", options).name,
+            equal_width_options(measure, options),
+        )
         return pixels_along(scan, name, by, binned, draws if interval else None)
     like, arrays = pairs_of(scan)
-    chosen = bound(measure, "pair", options)
+    chosen = bound_measure(measure, "pair", options)
     binned = equal_width_options(measure, options)
-    groups, members = groups_of(like, by)
+    groups, members = calibration_groups(like, by)
     if binned is not None and not interval:
         values = _binned_along(arrays, members, len(groups), binned)
-        return labeled(chosen.name, like, groups, by, [(..., {"value": values})])
+        return labeled_calibration(chosen.name, like, groups, by, [(..., {"value": values})])
 
     def at_elements(*pair: Tensor) -> dict[str, Any]:
         if not interval:
@@ -114,7 +117,7 @@ def along_orbit(
     parts = (
         (place, at_elements(*pair)) for place, pair in _finished_pairs(arrays, members, len(groups))
     )
-    return labeled(chosen.name, like, groups, by, parts)
+    return labeled_calibration(chosen.name, like, groups, by, parts)
 
 
 def reliability_at(
@@ -304,7 +307,7 @@ def pair_blocks(arrays: ScanArrays, model: int) -> Iterator[tuple[slice, np.ndar
     """Yield runs of elements with the pairs `[K, N]` of a model, to measure."""
     step = max(1, MEASURED_VALUES // max(1, arrays.samples))
     for block, (z, y) in arrays.element_blocks("confidence", "correct", model=model):
-        for run in runs(len(z), step):
+        for run in row_runs(len(z), step):
             yield slice(block.start + run.start, block.start + run.stop), z[run], y[run] > 0
 
 

@@ -21,8 +21,8 @@ from ..intervals.drawing import on_vectors
 from ..intervals.means import mean_interval
 from ..intervals.resampled import regression_interval
 from ..measures.bleed import aleatoric_terms, covariance_terms
-from ..registry import BoundMeasure, Draws, Measure, MeasureLike, bound, entry_of
-from .orbit_arrays import groups_of, labeled
+from ..registry import BoundMeasure, Draws, Measure, MeasureLike, bound_measure, measure_entry
+from .orbit_arrays import calibration_groups, labeled_calibration
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -161,18 +161,18 @@ def regression_along(
     from ...store import responses
 
     if isinstance(measure, str | Measure):
-        measure = entry_of(measure, "regression", "aleatoric")
+        measure = measure_entry(measure, "regression", "aleatoric")
     name, answer = (
         (BLEED, partial(_bleed, _checked_truth(options), draws))
         if getattr(measure, "name", None) == BLEED
-        else _named(bound(measure, "regression", options), draws)
+        else _named(bound_measure(measure, "regression", options), draws)
     )
     like = responses(scan, "score")
     data: Any = getattr(scan, "data", scan)
     if by == "component":
         groups, members = np.arange(data.sizes["component"]), None
     else:
-        groups, members = groups_of(like, by)
+        groups, members = calibration_groups(like, by)
 
     def parts() -> Iterator[tuple[Any, dict[str, Tensor]]]:
         for model in range(like.sizes["model"]):
@@ -186,7 +186,7 @@ def regression_along(
             for group in member.unique().tolist():
                 yield (model, group), answer(found.chosen(member == group))
 
-    return labeled(name, like, groups, by, parts())
+    return labeled_calibration(name, like, groups, by, parts())
 
 
 def _named(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import check_name
 from ..intervals.levels import checked_level
 from ..intervals.limits import one_caution
-from ..judging import Verdict, checked_limit, judge
+from ..judging import Verdict, judge, measure_limit
 from ..registry import MEASURES, RESAMPLES, Draws, Measure, MeasureLike
 from .orbit_arrays import SAID
 from .positions import along_orbit, equal_width_options
@@ -72,13 +72,13 @@ def verdict(
         >>> [one.outcome != "pass" for one in found.values()]
         [True]
     """
-    from ...store import opened
+    from ...store import opened_scan
 
     limits: dict[str, Any] = {"maximum": maximum, "minimum": minimum}
     entry = MEASURES.get(measure) if isinstance(measure, str) else measure
     for name, limit in limits.items():
         if limit is not None:
-            checked_limit(name, limit, entry.bounds if isinstance(entry, Measure) else None)
+            measure_limit(name, limit, entry.bounds if isinstance(entry, Measure) else None)
     check_name("place", place, PLACES)
     checked_level(level)
     draws = Draws(level=level, resamples=resamples, seed=seed)
@@ -90,7 +90,7 @@ def verdict(
     elif place == "mean":
         found = mean_over_orbit(scan, measure, interval=True, **draws, **options)
     else:
-        data, group = opened(scan)
+        data, group = opened_scan(scan)
         positions = data.sizes["element"] if place == "worst" else 1
         draws["level"] = 1 - (1 - level) / positions
         found = along_orbit(scan, measure, interval=True, **draws, **options)

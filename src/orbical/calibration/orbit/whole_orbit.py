@@ -24,7 +24,7 @@ from ..registry import (
     BoundMeasure,
     Measure,
     MeasureLike,
-    bound,
+    bound_measure,
     list_measures,
     takes_weights,
 )
@@ -60,15 +60,15 @@ def scan_measures(scan: Scan | xr.Dataset, listed: str | None = None) -> list[Me
         ['ece', 'ks']
     """
     held: Any = scan.data_vars if hasattr(scan, "data_vars") else scan.arrays
-    kinds = kinds_of(held)
+    kinds = measure_kinds(held)
     targets = held["error"].shape[-1] if "regression" in kinds else 1
     return list_measures(*kinds, listed=listed, targets=targets) if kinds else []
 
 
-def kinds_of(variables: Iterable[object]) -> tuple[str, ...]:
+def measure_kinds(variables: Iterable[object]) -> tuple[str, ...]:
     """Return the kinds of measures that a scan with these variables can be measured by.
 
-    >>> kinds_of(["confidence", "correct"]), kinds_of(["confidence"])
+    >>> measure_kinds(["confidence", "correct"]), measure_kinds(["confidence"])
     (('pair',), ())
     """
     held = {*variables}
@@ -111,11 +111,11 @@ def mean_over_orbit(
         if end in curve.coords
     }
     if SAID in curve.coords:  # that of any position
-        means[SAID] = said_anywhere(curve[SAID].drop_vars(ENDS))
+        means[SAID] = orbit_caution(curve[SAID].drop_vars(ENDS))
     return found.assign_coords(means).assign_attrs(curve.attrs, statistic=PLACES["mean"])
 
 
-def said_anywhere(cautions: xr.DataArray) -> xr.DataArray:
+def orbit_caution(cautions: xr.DataArray) -> xr.DataArray:
     """Return the first caution along the orbit, for each model."""
     import xarray as xr
 
@@ -171,7 +171,7 @@ def pooled_over_orbit(
         return _pooled_regression(scan, measure, options)
     binned = equal_width_options(measure, options)
     if holds_pixels(scan):
-        name = bound(measure, "pair", options).name
+        name = bound_measure(measure, "pair", options).name
         found = pixels_pooled(scan, name, binned, {"level": level, "seed": seed})
         data: Any = getattr(scan, "data", scan)
         return _by_model(
@@ -180,7 +180,7 @@ def pooled_over_orbit(
     like, arrays = pairs_of(scan)
     if interval and (binned is None or binned["norm"] != "l1"):
         raise InputError("interval", "False unless the measure is 'ece'", repr(measure))
-    chosen = bound(measure, "pair", options)
+    chosen = bound_measure(measure, "pair", options)
     weights = arrays.weights
     large = arrays.samples * len(weights) > MEASURED_VALUES
     values: list[Interval | Tensor] = []
@@ -211,7 +211,7 @@ def _pooled_regression(scan: Any, measure: Any, options: dict[str, Any]) -> xr.D
         # A mean over the same samples at each position is the mean of the positions.
         found = mean_over_orbit(scan, entry, **options)
         return found.assign_attrs(statistic=PLACES["pooled"])
-    chosen = bound(measure, "regression", options)
+    chosen = bound_measure(measure, "regression", options)
     data: Any = getattr(scan, "data", scan)
     weights = torch.from_numpy(data["weight"].values.astype(np.float64))
     values = []

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ..._arrays import ArrayLike, as_floating, both_classes, warn_of_probabilities
 from ...errors import InputError, with_usage
-from .validation import kept_samples, tolerance, working_float
+from .validation import kept_samples, probability_tolerance, working_float
 
 __all__ = ["classwise", "normalized_entropy", "probabilities", "top_label"]
 
@@ -39,7 +39,7 @@ named_outputs = with_usage("(probs=probs, labels=labels), or with logits=logits"
 _REMEDY = "pass outputs before the softmax as logits="
 
 
-def given_outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple[str, Tensor]:
+def classifier_outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple[str, Tensor]:
     """Read `probs` or `logits`, whichever is given, as `[..., N, C]`; also return its name."""
     if (probs is None) == (logits is None):
         given = "neither" if probs is None else "both"
@@ -111,7 +111,7 @@ def _bits(rows: Tensor) -> Tensor:
 
 
 def _checked_outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple[str, Tensor]:
-    name, outputs = given_outputs(probs, logits)
+    name, outputs = classifier_outputs(probs, logits)
     _check_rows(name, outputs)
     return name, outputs
 
@@ -124,7 +124,7 @@ def _check_rows(name: str, outputs: Tensor) -> None:
         if name == "logits":
             _largest_logit(part)
         else:
-            _check_probabilities(part, tolerance(rows.dtype))
+            _check_probabilities(part, probability_tolerance(rows.dtype))
 
 
 def softmax(logits: Tensor) -> Tensor:
@@ -245,7 +245,7 @@ def top_label(
         >>> confidence, correct
         (tensor([0.7000, 0.6000]), tensor([ True, False]))
     """
-    name, outputs = given_outputs(probs, logits)
+    name, outputs = classifier_outputs(probs, logits)
     outputs, labels, _ = kept_samples(labels, outputs, ignore_index)
     return top_label_of(name, outputs, labels)
 
@@ -263,7 +263,7 @@ def top_label_of(name: str, outputs: Tensor, labels: Tensor) -> tuple[Tensor, Te
         if few and name == "probs":
             largest, predicted = outputs.max(-1)
             return largest, predicted == labels
-        return top_of(outputs if name == "probs" else softmax(outputs), outputs, labels)
+        return _top_of(outputs if name == "probs" else softmax(outputs), outputs, labels)
     rows, truth = outputs.detach().reshape(-1, outputs.shape[-1]), labels.reshape(-1)
     dtype = rows.dtype if name == "probs" else working_float(rows[:0]).dtype
     confidence = torch.empty(len(rows), dtype=dtype, device=rows.device)
@@ -272,17 +272,17 @@ def top_label_of(name: str, outputs: Tensor, labels: Tensor) -> tuple[Tensor, Te
     for block in _row_blocks(rows):
         part = working_float(rows[block]).contiguous()
         if name == "probs":
-            _check_probabilities(part, tolerance(rows.dtype))
+            _check_probabilities(part, probability_tolerance(rows.dtype))
         confidence[block], correct[block] = _top_of_block(name, part, truth[block], spare)
     return confidence.reshape(labels.shape), correct.reshape(labels.shape)
 
 
-def top_of(p: Tensor, outputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+def _top_of(p: Tensor, outputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     """Return the pair of probabilities `[..., C]`, predicted where `outputs` is largest.
 
     Example:
         >>> p = torch.tensor([[0.7, 0.3]])
-        >>> top_of(p, p, torch.tensor([0]))
+        >>> _top_of(p, p, torch.tensor([0]))
         (tensor([0.7000]), tensor([True]))
     """
     predicted = outputs.detach().argmax(-1)
@@ -348,7 +348,7 @@ def classwise(
         tensor([[ True,  True],
                 [False, False]])
     """
-    name, outputs = given_outputs(probs, logits)
+    name, outputs = classifier_outputs(probs, logits)
     outputs, labels, _ = kept_samples(labels, outputs, ignore_index)
     confidence = probabilities(**{name: outputs}).transpose(-1, -2).contiguous()
     classes = torch.arange(outputs.shape[-1], device=outputs.device)

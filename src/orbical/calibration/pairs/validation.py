@@ -19,19 +19,19 @@ def working_float(tensor: Tensor) -> Tensor:
     return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
 
 
-def tolerance(dtype: torch.dtype) -> float:
+def probability_tolerance(dtype: torch.dtype) -> float:
     """Return how far rounding in this dtype may move a probability or a row sum from 1."""
     return {torch.float64: 1e-6, torch.float32: 1e-4}.get(dtype, 2e-2)
 
 
-def check_unit_interval(name: str, tensor: Tensor, remedy: str = "") -> None:
+def _check_unit_interval(name: str, tensor: Tensor, remedy: str = "") -> None:
     """Check that values lie in [0, 1], but for rounding above 1."""
     if tensor.is_cuda and torch.cuda.is_current_stream_capturing():
         return  # operations that are recorded have no values yet
     low, high = torch.stack(tensor.detach().aminmax()).tolist()  # one wait for an accelerator
     if low != low or high != high:  # NaN is the only value that differs from itself
         raise InputError(name, "values in [0, 1]", "NaN")
-    if low < 0 or high > 1 + tolerance(tensor.dtype):
+    if low < 0 or high > 1 + probability_tolerance(tensor.dtype):
         raise InputError(
             name, "values in [0, 1]", f"values in [{low:.6g}, {high:.6g}]", remedy=remedy
         )
@@ -71,9 +71,9 @@ def pair(
         (torch.Size([2, 2]), torch.bool)
     """
     confidence, correct = _arrays(confidence, correct, minimum)
-    check_unit_interval("confidence", confidence, _OF_LOGITS)
+    _check_unit_interval("confidence", confidence, _OF_LOGITS)
     if correct.dtype != torch.bool:
-        check_unit_interval("correct", correct)
+        _check_unit_interval("correct", correct)
     mass = sample_weights(weights, confidence, minimum=minimum)
     expanded = _one_shape(confidence, correct, *(() if mass is None else (mass,)))
     return expanded[0], expanded[1], expanded[2] if len(expanded) > 2 else None

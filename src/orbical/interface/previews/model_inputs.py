@@ -79,11 +79,12 @@ def class_names(predictor: Predictor, count: int) -> list[str] | None:
     return None
 
 
-def task_of(raw: Any, size: tuple[int, int]) -> str | None:
+def task_of_preview(raw: Any, size: tuple[int, int]) -> str | None:
     """Return the task that an output for images of a size leaves no doubt about.
 
-    >>> task_of(torch.zeros(2, 5, 32, 32), (32, 32)), task_of(torch.zeros(2, 300, 6), (32, 32))
-    ('segmentation', 'detection')
+    >>> outputs = torch.zeros(2, 5, 32, 32), torch.zeros(2, 300, 6)
+    >>> [task_of_preview(output, (32, 32)) for output in outputs]
+    ['segmentation', 'detection']
     """
     if isinstance(raw, dict) and {"boxes", "scores", "labels"} <= {*raw}:
         return "detection"
@@ -94,16 +95,16 @@ def task_of(raw: Any, size: tuple[int, int]) -> str | None:
     return "detection" if len(shape) == 3 and shape[-1] == 6 else None
 
 
-def raw_answers(predictor: Predictor, inputs: Tensor) -> Any:
+def raw_preview_answers(predictor: Predictor, inputs: Tensor) -> Any:
     """Run a model."""
     with predictor.ready(torch.device("cpu")):
         return predictor(inputs)
 
 
-def answers(predictor: Predictor, inputs: Tensor) -> tuple[Tensor, float]:
+def preview_answers(predictor: Predictor, inputs: Tensor) -> tuple[Tensor, float]:
     """Run a model; return its first output, and the seconds that one input took."""
     start = time.perf_counter()
-    raw = raw_answers(predictor, inputs)
+    raw = raw_preview_answers(predictor, inputs)
     took = (time.perf_counter() - start) / len(inputs)
     found = raw
     while isinstance(found, tuple | list) and found:
@@ -125,7 +126,7 @@ def first_that_runs(
             height, width = (size, size) if isinstance(size, int) else size
             blank = ImagePreprocessing("unit", kind)(torch.zeros(2, 3, height, width))
             try:
-                answers(predictor, blank)
+                preview_answers(predictor, blank)
             except Exception as error:  # a model may raise anything for a size that it refuses
                 why = words_of(error)
             else:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...actions import Images
-from ...data import ImageFiles, hash_of
+from ...data import ImageFiles, data_hash
 from ...errors import InputError, Interrupted, OrbicalError, StoreError
 from ...groups import as_group
 from ...predictors import Predictor
@@ -22,7 +22,7 @@ from ...store import Json
 from ...tasks import TASKS, Task, takes
 from ..access import private_folder
 from ..background import DaemonPool
-from .proposals import Proposal, full_command, groups_of
+from .proposals import Proposal, full_command, proposed_groups
 from .settings import NONE
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ class Preview:
     def _refine(self, number: int) -> None:
         assert self._session is not None
         path, session = self.path, self._session
-        group = as_group(groups_of(self._proposal["group"])[FINE])
+        group = as_group(proposed_groups(self._proposal["group"])[FINE])
         with self._status.reported(number):
             self._status.check(number)
             refinement = Refinement(
@@ -307,7 +307,7 @@ class Preview:
 
         proposal = self._proposal
         settings: Json = {
-            "group": groups_of(proposal["group"])[level],
+            "group": proposed_groups(proposal["group"])[level],
             "task": _task(proposal),
             "out": path,
             "keep": "inputs",
@@ -327,7 +327,7 @@ class Preview:
     @property
     def _unit(self) -> int:
         """The samples of a unit: as many as can be scanned before the page opens."""
-        size = len(as_group(groups_of(self._proposal["group"])[COARSE]))
+        size = len(as_group(proposed_groups(self._proposal["group"])[COARSE]))
         most = SECONDS_FOR_FIRST / max(self._proposal.seconds * size, 1e-6)
         return int(max(FEWEST, min(MOST_FIRST, most)))
 
@@ -355,7 +355,7 @@ class Preview:
     def _key(self) -> str:
         """Return what distinguishes a look from others: models, data and settings."""
         values = [f"{name} {one.value}" for name, one in self._proposal.settings.items()]
-        return hash_of([*self._identity, *values, str(self._samples)])
+        return data_hash([*self._identity, *values, str(self._samples)])
 
 
 def _task(proposal: Proposal) -> Task:

@@ -35,11 +35,11 @@ from .settings import (
     given_preprocessing,
     group_setting,
     image_size,
-    labels_of,
     layout_of,
     outputs_of,
-    scale_of,
-    task_of,
+    proposed_labels,
+    proposed_scale,
+    proposed_task,
 )
 
 TRIED, FEWEST_TRIED, SECONDS_TO_TRY = 8, 4, 1.0
@@ -100,7 +100,7 @@ class Proposal:
         return Chosen(self.source, rows, kept, self.classes, columns)
 
 
-def proposed(
+def proposed_preview(
     predictors: Mapping[str, Predictor], data: str, given: Mapping[str, Any], **images: Any
 ) -> Proposal:
     """Propose how models and data are scanned, from their files and from a few images.
@@ -147,11 +147,11 @@ def proposed(
     outputs, seconds, dense = _tried(name, predictor, wanted(some))
     tried = rows[: max(FEWEST_TRIED, min(TRIED, int(SECONDS_TO_TRY / 4 / max(seconds, 1e-4))))]
     some = Chosen(source, tried, None, None, {}).read(0, len(tried))[0]
-    task = task_of(outputs, given.get("task"), dense)
+    task = proposed_task(outputs, given.get("task"), dense)
     names = classes or model_inputs.class_names(predictor, outputs.shape[-1])
     if TASKS[task.value].truth_kind == "boxes":
         names = classes or predictor.classes
-    labels, names = labels_of(source, outputs, names, task.value, bool(classes))
+    labels, names = proposed_labels(source, outputs, names, task.value, bool(classes))
     known = None
     if labels.value == FOLDERS and TASKS[task.value].truth_kind == "class":
         given_labels = np.asarray(source.labels)[tried]
@@ -166,7 +166,7 @@ def proposed(
         size_setting,
         layout,
         channels_of(channels, form, prepared),
-        scale_of(predictor, some, wanted, form, known, files, prepared, task.value),
+        proposed_scale(predictor, some, wanted, form, known, files, prepared, task.value),
         outputs_of(outputs, task.value),
         labels,
     ]
@@ -181,9 +181,11 @@ def _tried(name: str, predictor: Predictor, inputs: Tensor) -> tuple[Tensor, flo
     try:
         sides = [side for side in inputs.shape[1:] if side not in (1, 3)]
         size = (sides[0], sides[1]) if len(sides) == 2 else (inputs.shape[2], inputs.shape[3])
-        dense = model_inputs.task_of(model_inputs.raw_answers(predictor, inputs), size)
-        outputs, _ = model_inputs.answers(predictor, inputs)
-        _, seconds = model_inputs.answers(predictor, inputs)  # the first call is slower
+        dense = model_inputs.task_of_preview(
+            model_inputs.raw_preview_answers(predictor, inputs), size
+        )
+        outputs, _ = model_inputs.preview_answers(predictor, inputs)
+        _, seconds = model_inputs.preview_answers(predictor, inputs)  # the first call is slower
     except Exception as error:  # whatever a model raises
         raise InputError(
             f"model {name!r}",
@@ -211,7 +213,7 @@ def full_command(
     words = ["orbical", "scan"]
     for name, source in models.items():
         words += ["-m", f"{name}={source}"]
-    words += ["-d", data, "-t", proposal["task"], "-g", groups_of(proposal["group"])[2]]
+    words += ["-d", data, "-t", proposal["task"], "-g", proposed_groups(proposal["group"])[2]]
     size = proposal.size
     if size is not None:
         words += ["--size", str(size) if isinstance(size, int) else f"{size[0]}x{size[1]}"]
@@ -233,10 +235,10 @@ def full_command(
     return shlex.join([*words, "-o", f"{out}.zarr"])
 
 
-def groups_of(name: str) -> tuple[str, str, str]:
+def proposed_groups(name: str) -> tuple[str, str, str]:
     """Return a group of the choices, or one given by its text: coarse, fine and full.
 
-    >>> groups_of("dihedral")[0], groups_of("rotations:24")[1]
+    >>> proposed_groups("dihedral")[0], proposed_groups("rotations:24")[1]
     ('dihedral:4', 'rotations:24')
     """
     return PREVIEW_GROUPS.get(name, (name, name, name))

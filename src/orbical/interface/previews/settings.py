@@ -115,7 +115,7 @@ def layout_of(form: model_inputs.InputForm) -> Setting:
     return Setting("layout", form.layout, choices, "the model's file says so", False)
 
 
-def task_of(outputs: Tensor, given: str | None, dense: str | None) -> Setting:
+def proposed_task(outputs: Tensor, given: str | None, dense: str | None) -> Setting:
     """Return the task that the form of the outputs suggests, or the given one."""
     columns = outputs.shape[-1]
     choices = {name: name for name in ([dense] if dense else CHOICES)}
@@ -169,7 +169,7 @@ def channels_of(
     return Setting("channels", value, choices, "the usual order; no file says it")
 
 
-def scale_of(
+def proposed_scale(
     predictor: Predictor,
     images: Tensor,
     wanted: ImagePreprocessing,
@@ -198,9 +198,9 @@ def scale_of(
         return Setting("scale", "imagenet", SCALES, "the usual one")
 
     def run(inputs: Tensor) -> Tensor:
-        return model_inputs.answers(predictor, inputs)[0].flatten(1)
+        return model_inputs.preview_answers(predictor, inputs)[0].flatten(1)
 
-    value, why = best_scale(images, run, wanted, labels)
+    value, why = _best_scale(images, run, wanted, labels)
     return Setting("scale", value, SCALES, why)
 
 
@@ -209,7 +209,7 @@ def outputs_of(outputs: Tensor, task: str) -> Setting:
     kind = TASKS[task].truth_kind
     if not takes(task, "outputs"):
         return Setting("outputs", kind, {kind: kind}, "", False)
-    shares = is_probability(outputs)
+    shares = _is_probability(outputs)
     if kind == "labels":
         shares = bool((outputs >= 0).all() and (outputs <= 1).all())
     value = "probabilities" if shares else "logits"
@@ -217,7 +217,7 @@ def outputs_of(outputs: Tensor, task: str) -> Setting:
     return Setting("outputs", value, OUTPUTS, why)
 
 
-def labels_of(
+def proposed_labels(
     source: Source, outputs: Tensor, names: list[str] | None, task: str, given: bool
 ) -> tuple[Setting, list[str] | None]:
     """Return where labels come from, and the names of the classes if they are known.
@@ -268,33 +268,33 @@ _CLOSE = 1.1
 _SUM = 1e-3
 
 
-def is_probability(outputs: Tensor) -> bool:
+def _is_probability(outputs: Tensor) -> bool:
     """Check whether outputs `[N, C]` are probabilities of classes.
 
-    >>> is_probability(torch.tensor([[0.2, 0.8]])), is_probability(torch.tensor([[2.0, -1.0]]))
+    >>> _is_probability(torch.tensor([[0.2, 0.8]])), _is_probability(torch.tensor([[2.0, -1.0]]))
     (True, False)
     """
     return bool((outputs >= 0).all() and ((outputs.sum(-1) - 1).abs() < _SUM).all())
 
 
-def information(outputs: Tensor) -> float:
+def preview_information(outputs: Tensor) -> float:
     """Compute how much the answers `[N, C]` tell about which image was shown, in bits.
 
     The entropy of the mean answer minus the mean entropy: 0 if all images get the same answer, or
     if all answers are undecided. Saturated nonsense is confident, but the same for every image.
 
-    >>> information(torch.eye(4)), information(torch.full((4, 4), 0.25))
+    >>> preview_information(torch.eye(4)), preview_information(torch.full((4, 4), 0.25))
     (2.0, 0.0)
     """
     if not bool(torch.isfinite(outputs).all()):
         return 0.0
-    shares = outputs if is_probability(outputs) else outputs.softmax(-1)
+    shares = outputs if _is_probability(outputs) else outputs.softmax(-1)
     each = torch.special.entr(shares.double()).sum(-1).mean()
     whole = torch.special.entr(shares.double().mean(0)).sum()
     return round(float((whole - each) / np.log(2)), 3)
 
 
-def best_scale(
+def _best_scale(
     images: Tensor,
     run: Callable[[Tensor], Tensor],
     wanted: ImagePreprocessing,
@@ -307,7 +307,7 @@ def best_scale(
     told, right = {}, {}
     for scale in SCALES:
         outputs = run(replace(wanted, scale=scale)(images))
-        told[scale] = information(outputs)
+        told[scale] = preview_information(outputs)
         hits = None if labels is None else (outputs.argmax(-1) == labels).float()
         right[scale] = 0.0 if hits is None else float(hits.mean())
     best = max(PREFERRED, key=lambda scale: (right[scale], told[scale]))  # the first of equals

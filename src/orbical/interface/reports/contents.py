@@ -16,7 +16,7 @@ from ...store import Json
 from ..selection import Selection
 from ..session.calibration_plots import calibration_along
 from ..session.dispatch import HANDLERS
-from ..session.request import ALL, Request, UnknownSet, mask_of_set, packed
+from ..session.request import ALL, Request, UnknownSet, mask_of_set, packed_subset
 from ..session.sample_maps import available_methods, is_cached, sample_map
 from ..session.saved_lists import Finding, saved_findings, saved_sets
 from ..session.scan_state import headline
@@ -214,7 +214,7 @@ def with_findings(view: ScanView, chosen: ChosenSamples) -> ChosenSamples:
     return ChosenSamples(samples, chosen.of, how)
 
 
-def story(
+def report_story(
     view: ScanView, chosen: ChosenSamples, methods: Sequence[str]
 ) -> tuple[list[Json], Array]:
     """Return the findings as the page of a report takes them, and the bits `[S, ...]` of sets."""
@@ -230,11 +230,7 @@ def _shown(view: ScanView, finding: Finding) -> list[int]:
 
 
 def _told(
-    view: ScanView,
-    finding: Finding,
-    samples: Array,
-    methods: Sequence[str],
-    sets: dict[str, Array],
+    view: ScanView, finding: Finding, samples: Array, methods: Sequence[str], sets: dict[str, Array]
 ) -> Json:
     selection = finding.selection
     here = {int(sample): place for place, sample in enumerate(samples)}
@@ -256,7 +252,7 @@ def _set_here(view: ScanView, name: str, samples: Array, sets: dict[str, Array])
         return ALL
     if mask.all():
         return ALL
-    bits = packed(mask)
+    bits = packed_subset(mask)
     here = bits_key(bits.tobytes())
     sets[here] = bits
     return here

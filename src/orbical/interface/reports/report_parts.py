@@ -24,9 +24,15 @@ from ..selection import Selection
 from ..session.calibration_plots import calibration
 from ..session.class_answers import consensus_classes
 from ..session.filter_columns import sample_columns
-from ..session.input_pictures import THUMBNAIL, as_drawn, fields_of, thinned, thumbnails
+from ..session.input_pictures import (
+    THUMBNAIL,
+    drawn_on_page,
+    fields_of,
+    thinned_for_page,
+    thumbnails,
+)
 from ..session.limits import bounds, rows_of
-from ..session.request import Request, UnknownSet, mask_of_set, packed
+from ..session.request import Request, UnknownSet, mask_of_set, packed_subset
 from ..session.sample_maps import sample_map
 from ..session.sample_views import STILL, reference_action, references_of
 from ..session.saved_lists import saved_sets
@@ -43,8 +49,8 @@ from .contents import (
     informative_samples,
     planned_maps,
     recorded_subsets,
+    report_story,
     spread_metrics,
-    story,
     with_findings,
 )
 
@@ -57,16 +63,16 @@ def chosen_samples(view: ScanView, count: int | None) -> ChosenSamples:
     """Select the samples of a report, among them those of the findings; all for None."""
     if count is None or view.samples <= count >= FEWEST:
         return ChosenSamples(np.arange(view.samples), view.samples, "")
-    variable = view.variable(view.metrics["score"], references(view)[0])
+    variable = view.variable(view.metrics["score"], report_references(view)[0])
     moments = view.moments(variable)
-    xy = sample_map(Request(view, Selection(reference=references(view)[0]))).xy
+    xy = sample_map(Request(view, Selection(reference=report_references(view)[0]))).xy
     upward = view.metrics["score"].higher_is_better is not False
     means, variances = moments.orbit_mean, moments.orbit_variance
     chosen = informative_samples(means, variances, xy, view.label, count, upward)
     return with_findings(view, chosen)
 
 
-def references(view: ScanView) -> list[str]:
+def report_references(view: ScanView) -> list[str]:
     """Return what scores can be measured against."""
     return ["truth", "consensus"] if view.scan.labeled else ["consensus"]
 
@@ -80,7 +86,7 @@ def parts_of(
 ) -> Iterator[tuple[str, bytes]]:
     """Yield each part of a report with its name."""
     advance("samples")
-    made = blocks_of(view, chosen.samples)
+    made = report_blocks(view, chosen.samples)
     # Inputs that are small images serve as their own thumbnails.
     pictures = None if made.picture else thumbnails(view, [int(one) for one in chosen.samples])
     facts = {
@@ -99,11 +105,11 @@ def parts_of(
         },
         "without_result": np.flatnonzero(view.without_result[chosen.samples]).tolist(),
     }
-    facts["cover"] = cover(view)
+    facts["cover"] = report_cover(view)
     found, _ = headline(Request(view))
     facts["headline"] = {**found, "sample": int(np.searchsorted(chosen.samples, found["sample"]))}
-    plan = planned_maps(view, methods, references(view), len(chosen.samples))
-    facts["findings"], sets = story(view, chosen, plan.methods)
+    plan = planned_maps(view, methods, report_references(view), len(chosen.samples))
+    facts["findings"], sets = report_story(view, chosen, plan.methods)
     subsets = recorded_subsets(view, [one["view"] for one in facts["findings"]])
     facts["subsets"] = [subset.key for subset in subsets]
     state, arrays = _state(view, chosen, plan.methods, facts)
@@ -121,7 +127,7 @@ def parts_of(
     yield "maps", encoded_maps(view, chosen.samples, plan.maps)
     kinds = [*FIELDS] if state["calibration"] else ["aggregate", "spread", "consistency"]
     kinds = [kind for kind in kinds if kind != "consistency" or state["consistency"]]
-    answers = encoded_answers(view, subsets, references(view), kinds)
+    answers = encoded_answers(view, subsets, report_references(view), kinds)
     for number in range(len(subsets)):
         advance(f"statistics {number + 1} of {len(subsets)}")
         yield f"subset/{number}", next(answers)
@@ -131,7 +137,7 @@ def parts_of(
         yield "bounds", encode_part(bounds(Request(view))[0], {})
 
 
-def cover(view: ScanView) -> list[tuple[str, str]]:
+def report_cover(view: ScanView) -> list[tuple[str, str]]:
     """Return what a report is about, as titles and words: models, data, verdicts, versions."""
     record, count = view.scan.record, view.samples
     sources = [f"{one.name} ({one.source})" if one.source else one.name for one in record.models]
@@ -165,7 +171,7 @@ def _named_sets(view: ScanView, samples: Array) -> list[Json]:
     found = []
     for one in saved_sets(view):
         with contextlib.suppress(UnknownSet):  # its file was removed or altered
-            bits = packed(mask_of_set(view, one.hash)[samples]).tobytes()
+            bits = packed_subset(mask_of_set(view, one.hash)[samples]).tobytes()
             text = base64.b64encode(bits).decode()
             found.append({"name": one.name, "hash": one.hash, "bits": text})
     return found
@@ -211,7 +217,7 @@ def _variables(view: ScanView) -> list[str]:
         view.variable(metric, reference)
         for metric in view.metrics.values()
         if metric.per_sample
-        for reference in references(view)
+        for reference in report_references(view)
     ]
     return [*dict.fromkeys([*found, *_scalars(view)])]
 
@@ -322,7 +328,7 @@ class Blocks:
         return steps, arrays
 
     def _shown(self, name: str, samples: Array) -> Array:
-        return as_drawn(_rows(self.view, name, samples), self.view.reader.dims[name])
+        return drawn_on_page(_rows(self.view, name, samples), self.view.reader.dims[name])
 
     def _drawn(self, name: str, values: Array) -> Array | Quantized:
         """Quantize class probabilities to 256 steps, maps and fields to 65,536; keep the rest."""
@@ -333,7 +339,7 @@ class Blocks:
         return quantize(values, 16) if is_map else values
 
 
-def blocks_of(view: ScanView, samples: Array) -> Blocks:
+def report_blocks(view: ScanView, samples: Array) -> Blocks:
     """Plan the blocks of a report."""
     reader = view.reader
     details, left_out, row = [], [], 0
@@ -386,7 +392,9 @@ def _moved(view: ScanView, name: str, samples: Array) -> Array:
     still = _rows(view, name, samples)
     flat = torch.from_numpy(np.ascontiguousarray(still.reshape(-1, *still.shape[2:])))
     each = [
-        _thinned(as_drawn(action.apply(view.group, one[None])[:, 0].numpy(), dims)[None], 2)[0][0]
+        _thinned(drawn_on_page(action.apply(view.group, one[None])[:, 0].numpy(), dims)[None], 2)[
+            0
+        ][0]
         for one in flat
     ]
     return np.stack(each).reshape(*still.shape[:2], *np.shape(each[0]))
@@ -400,7 +408,7 @@ def _once(values: Array) -> Array:
 
 def _thinned(values: Array, lead: int) -> tuple[Array, int]:
     """Thin large fields as the session does, keeping the first `lead` dimensions."""
-    each, step = thinned(values.reshape(-1, *values.shape[lead:]))
+    each, step = thinned_for_page(values.reshape(-1, *values.shape[lead:]))
     return each.reshape(*values.shape[:lead], *each.shape[1:]), step
 
 

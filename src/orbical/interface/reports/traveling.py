@@ -83,7 +83,7 @@ def traveling_models(models: Mapping[str, str | Path]) -> TravelingModels:
     parts = {"runtime": _bytes_part((folder / _BINARY).read_bytes())}
     for number, path in enumerate(models.values()):
         parts[f"model/{number}"] = _bytes_part(Path(path).read_bytes())
-    script = runtime_script((folder / _SCRIPT).read_text("utf-8"))
+    script = _runtime_script((folder / _SCRIPT).read_text("utf-8"))
     return TravelingModels([*models], parts, script, str(about["version"]))
 
 
@@ -102,12 +102,12 @@ def runtime_folder() -> Path:
     )
 
 
-def runtime_script(text: str) -> str:
+def _runtime_script(text: str) -> str:
     """Return a module as a script that leaves its exports in `globalThis.ort`.
 
     An inline script cannot be imported by another.
 
-    >>> runtime_script("const a = 1;export{a as env};")
+    >>> _runtime_script("const a = 1;export{a as env};")
     'const a = 1;globalThis.ort={env:a};'
     """
     text = re.sub(r"//# sourceMappingURL=.*", "", text)

@@ -23,7 +23,7 @@ from ..bundling import bundle, icon, web_sources, web_style
 from ..session.scan_state import title_of
 from ..wire import as_text
 from .contents import FEWEST, ChosenSamples, check_methods, planned_maps
-from .report_parts import chosen_samples, parts_of, references
+from .report_parts import chosen_samples, parts_of, report_references
 from .traveling import RUNTIME, TravelingModels, check_models, traveling_models
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ..session.scan_view import ScanView
 
 SAMPLES = 2_000
+FEW_SAMPLES = 100
 _USED = ("orbical", "torch")
 
 
@@ -101,7 +102,7 @@ def report(
     """
     from .. import open_session
 
-    target = checked_path(path)
+    target = _checked_path(path)
     about = {"orbits": orbits, "classes": classes, "names": names, "worst": worst}
     files = {name: str(file) for name, file in (with_models or {}).items()}
     session = open_session(scan, None, data, task=task, **about)
@@ -115,10 +116,10 @@ def report(
     heading, parts = build_report(
         view, samples=samples, methods=methods, models=models, title=title, advance=advance
     )
-    return write(target, heading, parts, "" if models is None else models.script)
+    return write_report(target, heading, parts, "" if models is None else models.script)
 
 
-def checked_path(path: str | Path) -> Path:
+def _checked_path(path: str | Path) -> Path:
     """Check the path of a report, before any work."""
     target = Path(path)
     if target.suffix.lower() not in (".html", ".htm"):
@@ -129,7 +130,7 @@ def checked_path(path: str | Path) -> Path:
     if not (there.is_dir() and os.access(there, os.W_OK)):
         raise _unwritable(target, f"{str(there)!r} is no folder in which you may write")
     beside = target.with_suffix("")
-    if beside.exists() and not is_report(beside) and not _is_empty(beside):
+    if beside.exists() and not _is_report(beside) and not _is_empty(beside):
         raise InputError(
             "path",
             "a free name, since a large report becomes a folder",
@@ -157,18 +158,30 @@ def build_report(
         samples = whole_number("samples", samples, FEWEST, other="None or ")
     advance("selecting samples")
     chosen = chosen_samples(view, samples)
-    plan = planned_maps(view, methods, references(view), len(chosen.samples))
-    about = {**facts(view, chosen), "maps": plan.note()}
+    plan = planned_maps(view, methods, report_references(view), len(chosen.samples))
+    about = {**report_facts(view, chosen), "maps": plan.note()}
     if models is not None:
         outputs = view.scan.record.task.settings["outputs"]
         about["traveling"] = {"models": models.names, "outputs": outputs}
         about["versions"] |= {RUNTIME: models.version}
     parts = dict(parts_of(view, chosen, methods, about, advance))
     parts |= {} if models is None else models.parts
-    return (title or title_of(view), footer(about)), parts
+    return (title or title_of(view), report_footer(about)), parts
 
 
-def write(target: Path, heading: Heading, parts: Mapping[str, bytes], runtime: str = "") -> Path:
+def report_page(view: ScanView, advance: Callable[[str], None]) -> str:
+    """Build a report as one page, with fewer samples if it would be too large for one file."""
+    samples = SAMPLES
+    while True:
+        text = single_page(*build_report(view, samples=samples, advance=advance))
+        if len(text) <= MOST_BYTES or samples <= FEW_SAMPLES:
+            return text
+        samples //= 2
+
+
+def write_report(
+    target: Path, heading: Heading, parts: Mapping[str, bytes], runtime: str = ""
+) -> Path:
     """Write a report as one file, or as a folder if it is too large."""
     text = single_page(heading, parts, runtime)
     beside = target.with_suffix("")
@@ -176,7 +189,7 @@ def write(target: Path, heading: Heading, parts: Mapping[str, bytes], runtime: s
         target.parent.mkdir(parents=True, exist_ok=True)
         if len(text) > MOST_BYTES:
             return write_folder(beside, heading, parts, runtime)
-        remove(beside)  # an earlier report of this name would be out of date
+        remove_report(beside)  # an earlier report of this name would be out of date
         target.write_text(text, "utf-8")
     except OSError as error:
         raise _unwritable(target, error.strerror or error) from error
@@ -187,7 +200,7 @@ def _unwritable(target: Path, why: object) -> InputError:
     return InputError("path", problem=f"{str(target)!r} cannot be written: {why}")
 
 
-def facts(view: ScanView, chosen: ChosenSamples) -> Json:
+def report_facts(view: ScanView, chosen: ChosenSamples) -> Json:
     """Return what a reader must know about a report."""
     record = view.scan.record
     now = datetime.datetime.now(datetime.UTC)
@@ -217,7 +230,7 @@ def _note(chosen: ChosenSamples) -> str:
     )
 
 
-def footer(about: Mapping[str, Any]) -> list[str]:
+def report_footer(about: Mapping[str, Any]) -> list[str]:
     """Return the footer of a report."""
     every = f"{about['of']:,} sample{'' if about['of'] == 1 else 's'}"
     count = every if about["samples"] == about["of"] else about["how"]
@@ -243,7 +256,7 @@ _MADE_BY = '<meta name="generator" content="orbical">'
 _PAGE = Path(__file__).with_name("page.html")
 
 
-def page_text(heading: Heading, data: str, from_files: bool, runtime: str = "") -> str:
+def _page_text(heading: Heading, data: str, from_files: bool, runtime: str = "") -> str:
     """Return the HTML of the page around its data; with a runtime, it may run WebAssembly."""
     title, footer = heading
     program = "\n" + bundle(ENTRY, web_sources()).replace("</script", "<\\/script")
@@ -279,27 +292,27 @@ def single_page(heading: Heading, parts: Mapping[str, bytes], runtime: str = "")
         f'<script type="text/plain" id="part:{html.escape(name)}">{as_text(part)}</script>\n'
         for name, part in parts.items()
     )
-    return page_text(heading, data, False, runtime)
+    return _page_text(heading, data, False, runtime)
 
 
 def write_folder(
     path: Path, heading: Heading, parts: Mapping[str, bytes], runtime: str = ""
 ) -> Path:
     """Write a report as a folder: the page `index.html`, and `parts/` with its data."""
-    remove(path)
+    remove_report(path)
     (path / "parts").mkdir(parents=True, exist_ok=True)
     for name, part in parts.items():
         text = (
             "(globalThis.orbicalParts ??= {})"
             f"[{json.dumps(name)}] = {json.dumps(as_text(part))};\n"
         )
-        (path / "parts" / file_name(name)).write_text(text, "ascii")
+        (path / "parts" / report_file_name(name)).write_text(text, "ascii")
     page = path / "index.html"
-    page.write_text(page_text(heading, "", True, runtime), "utf-8")
+    page.write_text(_page_text(heading, "", True, runtime), "utf-8")
     return page
 
 
-def is_report(path: Path) -> bool:
+def _is_report(path: Path) -> bool:
     """Check whether a folder is a report that `write_folder` wrote."""
     page = path / "index.html"
     if not (page.is_file() and (path / "parts").is_dir()):
@@ -308,9 +321,9 @@ def is_report(path: Path) -> bool:
         return _MADE_BY in text.read(4096)
 
 
-def remove(path: Path) -> None:
+def remove_report(path: Path) -> None:
     """Delete an earlier report, and nothing else in its folder."""
-    if not is_report(path):
+    if not _is_report(path):
         return
     (path / "index.html").unlink()
     shutil.rmtree(path / "parts")
@@ -318,10 +331,10 @@ def remove(path: Path) -> None:
         path.rmdir()
 
 
-def file_name(part: str) -> str:
+def report_file_name(part: str) -> str:
     """Return the file name of a part, as the page does.
 
-    >>> file_name("values/score")
+    >>> report_file_name("values/score")
     'values_score.js'
     """
     return re.sub(r"[^A-Za-z0-9_.-]", "_", part) + ".js"

@@ -16,23 +16,16 @@ from ...calibration import (
     caution,
     cumulative_curve,
     error_verdict,
-    of_pairs,
+    evidence_of_pairs,
     pooled_reliability,
     reliability,
 )
 from ...store import Json
-from .class_answers import available, has_sets
-from .element_columns import alike, columns_of
+from .class_answers import has_class_answers, has_sets
+from .element_columns import columns_of_view, elements_alike
 from .request import Answer, Request, Subset
 from .scan_view import ScanView
-from .subset_curves import (
-    ENDS,
-    LEAST,
-    MOST_AT_ONCE,
-    WITH_INTERVAL,
-    measure_rows,
-    measures_over,
-)
+from .subset_curves import ENDS, LEAST, MOST_AT_ONCE, WITH_INTERVAL, measure_rows, measures_over
 
 Array = np.ndarray
 
@@ -49,20 +42,20 @@ PARTS = {
 """What a sample with many outputs stores of them: sums by bin, or each with its confidence."""
 
 
-def faces(view: ScanView) -> list[str]:
+def calibration_faces(view: ScanView) -> list[str]:
     """List what the calibration section can show of a scan."""
     if PARTS["reliability"][0] in view.reader:
         return [name for name, arrays in PARTS.items() if arrays[0] in view.reader]
     if not {"confidence", "correct"} <= view.metrics.keys():
         return []
-    sets = [("confusion", available(view)), ("sets", has_sets(view))]
+    sets = [("confusion", has_class_answers(view)), ("sets", has_sets(view))]
     return ["reliability", *(name for name, there in sets if there)]
 
 
 def calibration(request: Request) -> Answer:
     """Answer the reliability diagram, the cumulative curves and errors of each model shown."""
     view, subset = request.view, request.subset
-    known = faces(view)
+    known = calibration_faces(view)
     if not known:
         return {"available": False, "reason": "the scan stores no confidence and correctness"}, {}
     place = None if request.selection.scope == "orbit" else request.element
@@ -164,7 +157,7 @@ def _of(subset: Subset, model: int, place: int | None) -> Json:
     count = len(_at(subset, model, subset.view.group.identity)[0])
     if count < LEAST:
         return _too_few(count)
-    diagram, error = pooled(subset, model)
+    diagram, error = pooled_calibration(subset, model)
     ends = (error.value, error.low, error.high, error.calibrated)
     return _plot(diagram, _curves(*_along(subset, model)), [float(end) for end in ends])
 
@@ -178,7 +171,7 @@ def _plots(sure: Array, right: Array, ends: Array | None = None) -> list[Json]:
         ends: `[K, 4]`, the errors with the ends of their intervals, if they are known.
     """
     plots = [_too_few(0)] * len(sure)
-    for places, *given in alike(sure, right):
+    for places, *given in elements_alike(sure, right):
         count = given[0].shape[1]
         if count < LEAST:
             for place in places:
@@ -191,7 +184,7 @@ def _plots(sure: Array, right: Array, ends: Array | None = None) -> list[Json]:
             mine = np.stack([found[part] for part in ENDS], -1)
         else:
             mine = ends[places]
-        said = caution(WITH_INTERVAL, of_pairs(pair[1]))
+        said = caution(WITH_INTERVAL, evidence_of_pairs(pair[1]))
         for row, place in enumerate(places):
             diagram = Reliability(**{name: part[row] for name, part in vars(diagrams).items()})
             drawn = (curves[0][row], curves[1][row])
@@ -227,7 +220,7 @@ def _too_few(count: int) -> Json:
     }
 
 
-def pooled(subset: Subset, model: int) -> tuple[Reliability, Interval]:
+def pooled_calibration(subset: Subset, model: int) -> tuple[Reliability, Interval]:
     """Return the reliability diagram and the ECE of a subset over whole orbits."""
     group = subset.view.group
     every = (
@@ -272,7 +265,7 @@ def _described(
 
 def _all_at(subset: Subset, model: int, elements: Iterable[int]) -> tuple[Array, Array]:
     """Return the pairs `[k, n]` of the subset at some elements, NaN where there is no output."""
-    return columns_of(subset.view, subset.reference).pairs(model, elements, subset.rows)
+    return columns_of_view(subset.view, subset.reference).pairs(model, elements, subset.rows)
 
 
 def _at(subset: Subset, model: int, element: int) -> tuple[Array, Array]:

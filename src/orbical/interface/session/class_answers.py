@@ -24,7 +24,7 @@ MOST_CELLS = 1 << 25
 PARTS = ("coverage", "size")
 
 
-def available(view: ScanView) -> bool:
+def has_class_answers(view: ScanView) -> bool:
     """Check whether every answer is one class, and every sample has one."""
     by_sample = view.reader.dims.get("label") == ("sample",)
     return view.reader.dims.get("predicted") == PLACE and by_sample
@@ -42,7 +42,7 @@ def confusion(request: Request) -> Answer:
     Confusions are `pairs [M, P, 3]`: expected, predicted, count; -1 where there are fewer.
     """
     view = request.view
-    if not available(view):
+    if not has_class_answers(view):
         reason = "the predictions are not one class for each sample, or the samples have no labels"
         return {"available": False, "reason": reason}, {}
     classes = len(view.classes)
@@ -76,7 +76,7 @@ def confused(codes: Array, classes: int) -> Array:
     return pairs
 
 
-def in_cell(request: Request, given: object) -> Array:
+def in_confusion_cell(request: Request, given: object) -> Array:
     """Return the mask `[N]` of the samples of one class that a model takes for another here.
 
     Args:
@@ -84,7 +84,7 @@ def in_cell(request: Request, given: object) -> Array:
         given: `model`, `expected` and `predicted`, the numbers of two classes.
     """
     view = request.view
-    if not available(view) or not isinstance(given, Mapping):
+    if not has_class_answers(view) or not isinstance(given, Mapping):
         raise InputError("cell", "a model and two classes of a scan with labels")
     check_name("cell model", given.get("model"), view.models)
     last = len(view.classes) - 1
@@ -181,19 +181,19 @@ def coverage(request: Request) -> Answer:
 
 def _tested(view: ScanView, place: str) -> TestedSets:
     """Calibrate on half of the samples and test the others; of very many, evenly chosen ones."""
-    from ...conformal import LAC, halves, tested
+    from ...conformal import LAC, conformal_halves, conformal_tests
 
     models, elements = len(view.models), len(view.group)
     most = min(MOST_SAMPLES, MOST_CELLS // (models * elements))
     usable = _finished(view)
     usable = usable[:: -(-len(usable) // most)] if len(usable) else usable
-    parts = halves(usable, 0.5, 0)
+    parts = conformal_halves(usable, 0.5, 0)
     shape = (models, len(parts[1]), elements)
     hits, sizes = np.zeros(shape, bool), np.zeros(shape, np.uint16)
     at = view.group.identity if place == "identity" else place
     for model in range(models):
         with view.passes.turn(patient=True):
-            for rows, hit, size in tested(view.reader, LAC(), model, parts, at):
+            for rows, hit, size in conformal_tests(view.reader, LAC(), model, parts, at):
                 here = np.searchsorted(parts[1], rows)
                 hits[model, here], sizes[model, here] = hit, size
     return TestedSets(parts[1], hits, sizes, len(parts[0]))

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import InputError, OrbicalError, check_name
 from ...nero import failures as find_failures
-from ...nero import over_orbit
+from ...nero import mean_of_curves
 from ...store import Json
 from ..selection import Selection
 from .request import Answer, Request, keep_set
@@ -133,7 +133,7 @@ def whatif(request: Request) -> Answer:
         about[part] = {"pooled_ece": chosen["pooled_ece"].values.tolist()}
         for name in MEANS:
             if name in chosen:
-                means = over_orbit(chosen[name].values, view.group.weights)
+                means = mean_of_curves(chosen[name].values, view.group.weights)
                 about[part][name] = means.tolist()
         about |= {name: found.attrs[name] for name in ("code", "passes", "held", "tested")}
     return about, arrays

@@ -28,7 +28,7 @@ from .request import Answer, Request, UnknownSet, subset
 from .saved_lists import findings, set_names
 from .scan_view import ScanView
 from .set_recipes import sample_set
-from .subset_curves import aggregate, classes, consistency, spread
+from .subset_curves import aggregate, classes, consistency, subset_spread
 
 HANDLERS: dict[str, Callable[[Request], Answer]] = {
     "advice": advice,
@@ -39,7 +39,7 @@ HANDLERS: dict[str, Callable[[Request], Answer]] = {
     "whatif": whatif,
     "consistency": consistency,
     "columns": histograms,
-    "spread": spread,
+    "spread": subset_spread,
     "classes": classes,
     "embedding": sample_maps.embedding,
     "findings": findings,
@@ -50,9 +50,9 @@ HANDLERS: dict[str, Callable[[Request], Answer]] = {
     "subset": subset,
     "list": listed,
     "sample": sample_views.sample,
-    "hover": sample_views.hover,
-    "place": sample_views.place,
-    "pinned": sample_views.pinned,
+    "hover": sample_views.hovered_samples,
+    "place": sample_views.sample_at_position,
+    "pinned": sample_views.pinned_samples,
     "calibration": calibration,
     "confusion": confusion,
     "coverage": coverage,
@@ -159,7 +159,7 @@ class Session:
         shown = follower if self.preview is None else self.preview.shown  # first: it may go on
         about, arrays = scan_state.state(self.scan_view(name), titles)
         about |= {"guide": self.guide, **({"link": True} if self.link is not None else {})}
-        about["runs"] = runs.comparable(self.scan_view(name), self.scans)
+        about["runs"] = runs.comparable_run(self.scan_view(name), self.scans)
         if shown is not None:  # which says itself how far the scan is
             about |= {"preview": shown, "warnings": self.scan_view(name).live.warnings}
         return about, arrays
@@ -229,15 +229,15 @@ class Session:
             took_ms = 1000 * (time.perf_counter() - start)  # a page asks no faster than that
             return encode({**header, "took_ms": took_ms}, arrays)
         except Stopped as stop:
-            return encode({**error_header(message, str(stop)), "stopped": True}, {})
+            return encode({**_error_header(message, str(stop)), "stopped": True}, {})
         except UnknownSet as error:
             about = {"code": error.code, "set": error.set}
-            return encode({**error_header(message, str(error)), **about}, {})
+            return encode({**_error_header(message, str(error)), **about}, {})
         except OrbicalError as error:
             text = str(error)
         except Exception as error:  # shown in the page; the session goes on
             text = f"{type(error).__name__}: {error}"
-        return encode(error_header(message, text), {})
+        return encode(_error_header(message, text), {})
 
     def warm(self) -> None:
         """Compute what every page requests first, while the browser is starting."""
@@ -307,7 +307,7 @@ class Session:
             view.live.close()
 
 
-def error_header(message: Any, text: str) -> Json:
+def _error_header(message: Any, text: str) -> Json:
     """Return the header of an error, with the kind and number of the request."""
     given = message if isinstance(message, Mapping) else {}
     kind, sequence = given.get("kind"), given.get("sequence")

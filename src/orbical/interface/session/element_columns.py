@@ -103,14 +103,14 @@ class ConfidenceColumns(SampleColumns):
         return np.abs(columns), ~np.signbit(columns)
 
 
-def columns_of(view: ScanView, reference: str) -> ConfidenceColumns:
+def columns_of_view(view: ScanView, reference: str) -> ConfidenceColumns:
     """Return the columns of a scan, computed once."""
     return view.cache.get_or_compute(
         ("columns", reference), lambda: ConfidenceColumns(view, reference)
     )
 
 
-def alike(sure: Array, right: Array) -> Iterator[tuple[Array, Array, Array]]:
+def elements_alike(sure: Array, right: Array) -> Iterator[tuple[Array, Array, Array]]:
     """Walk over the elements at which the same samples have an answer, all of them at once.
 
     Arguments:
@@ -121,7 +121,7 @@ def alike(sure: Array, right: Array) -> Iterator[tuple[Array, Array, Array]]:
         The places of k such elements, and their pairs `[k, n]` without gaps.
 
     >>> sure = np.array([[0.5, 0.7], [np.nan, 0.6], [0.5, 0.8]])
-    >>> [(places.tolist(), pair.tolist()) for places, pair, _ in alike(sure, sure > 0.55)]
+    >>> [(places.tolist(), pair.tolist()) for places, pair, _ in elements_alike(sure, sure > 0.55)]
     [([1], [[0.6]]), ([0, 2], [[0.5, 0.7], [0.5, 0.8]])]
     """
     seen = ~np.isnan(sure)
@@ -144,7 +144,7 @@ def near_to_far(group: Group) -> Array:
     return np.lexsort((np.arange(len(group)), reach, np.arange(len(group)) != group.identity))
 
 
-def upright(view: ScanView, variable: str) -> Array:
+def upright_column(view: ScanView, variable: str) -> Array:
     """Return a variable of the untransformed samples, `[M, N]`, NaN if unfinished; read once."""
     home = view.group.identity
     return _picked(view, ("upright", variable), variable, lambda found: found[:, home])

@@ -16,10 +16,10 @@ import numpy as np
 
 from ...errors import InputError, check_name
 from ...groups import spoken_name
-from ...nero import over_models
+from ...nero import mean_over_models
 from ...store import Json
 from ..selection import Clause
-from .element_columns import first_failure, near_to_far, upright
+from .element_columns import first_failure, near_to_far, upright_column
 from .scan_view import ScanView
 
 Array = np.ndarray
@@ -91,13 +91,15 @@ def values_of(view: ScanView, column: Column, model: str = "") -> Any:
             return values
         if model or column.kind != "number":
             return np.asarray(values[view.models.index(model) if model else 0])
-        return np.where(np.isposinf(values).all(0), np.inf, over_models(values))  # never, for all
+        return np.where(
+            np.isposinf(values).all(0), np.inf, mean_over_models(values)
+        )  # never, for all
 
     key = ("column", column.name, model if column.by_model else "")
     return view.cache.get_or_compute(key, compute)
 
 
-def kept_by(view: ScanView, text: str) -> Array:
+def kept_by_filter(view: ScanView, text: str) -> Array:
     """Return which samples a clause keeps, `[N]`."""
     clause = Clause.parse(text)
     columns = sample_columns(view)
@@ -105,7 +107,7 @@ def kept_by(view: ScanView, text: str) -> Array:
     column = columns[clause.column]
     values = values_of(view, column, clause.model)
     if column.kind == "text":
-        return matching(values, _chosen(clause, "words to search for"))
+        return texts_matching_filter(values, _chosen(clause, "words to search for"))
     if column.kind == "category":
         return _in_categories(view, column, values, _chosen(clause, "values"))
     if clause.values is None:
@@ -118,12 +120,12 @@ def kept_by(view: ScanView, text: str) -> Array:
         ) from None
 
 
-def keys_of(view: ScanView, column: Column) -> list[str]:
+def filter_keys(view: ScanView, column: Column) -> list[str]:
     """Return the categories of a column as filters name them."""
     return [str(one) for one in range(len(view.classes))] if column.keys is None else column.keys
 
 
-def described(view: ScanView) -> list[Json]:
+def filters_for_page(view: ScanView) -> list[Json]:
     """Describe the columns for the page."""
     return [
         {name: value for name, value in vars(column).items() if name != "read"}
@@ -131,7 +133,7 @@ def described(view: ScanView) -> list[Json]:
     ]
 
 
-def titled(view: ScanView, column: Column, model: str) -> str:
+def filter_title(view: ScanView, column: Column, model: str) -> str:
     """Return the title of a column, with the model whose numbers are shown."""
     if not column.by_model or len(view.models) == 1:
         return column.meaning
@@ -160,7 +162,7 @@ def _chosen(clause: Clause, what: str) -> tuple[str, ...]:
 
 
 def _in_categories(view: ScanView, column: Column, codes: Array, wanted: tuple[str, ...]) -> Array:
-    keys = keys_of(view, column)
+    keys = filter_keys(view, column)
     kept = np.zeros(len(keys) + 1, bool)  # the last is for missing values, -1
     chosen = {*wanted}
     kept[:-1] = [key in chosen for key in keys]
@@ -177,7 +179,7 @@ def _declared(view: ScanView) -> list[Column]:
     return found
 
 
-def facts_of(view: ScanView, sample: int) -> Json:
+def metadata_by_title(view: ScanView, sample: int) -> Json:
     """Return the metadata of a sample by title."""
     given = [column for column in sample_columns(view).values() if column.given]
     return {column.title: _fact(column, column.read()[sample]) for column in given}
@@ -229,13 +231,13 @@ def _of_models(view: ScanView) -> list[Column]:
 
     columns = []
     if view.classes and view.predicts_classes:
-        columns.append(category("predicted", lambda: upright(view, "predicted")))
+        columns.append(category("predicted", lambda: upright_column(view, "predicted")))
     if right:
         correct = view.variable(view.metrics["correct"], reference)
         outcomes = ["incorrect", "correct"]
-        columns.append(category("correct", lambda: upright(view, correct), outcomes))
+        columns.append(category("correct", lambda: upright_column(view, correct), outcomes))
     if sure:
-        columns.append(share("confidence", lambda: upright(view, "confidence")))
+        columns.append(share("confidence", lambda: upright_column(view, "confidence")))
     if right:
         columns += [share("share_correct", lambda: mean("correct")), _failure(view)]
     if right and sure:
@@ -275,7 +277,7 @@ def _given(name: str, title: str, values: Array) -> Column:
         numbers = values.astype(np.float32)
         return Column(name, title, title, "number", lambda: numbers, given=True)
     texts = values.astype(str)
-    found = as_categories(texts)
+    found = _as_categories(texts)
     if found is None:
         return Column(name, title, title, "text", lambda: texts, given=True)
     codes, keys = found
@@ -309,10 +311,10 @@ class Texts:
         return cls(np.frombuffer(_END.join([*lines, b""]), np.uint8), starts)
 
 
-def matching(texts: Texts, words: Sequence[str]) -> Array:
+def texts_matching_filter(texts: Texts, words: Sequence[str]) -> Array:
     """Return which texts contain one of the words, `[N]`, whatever their case.
 
-    >>> matching(Texts.of(["A cat", "Dogs", "catfish"]), ["CAT"]).tolist()
+    >>> texts_matching_filter(Texts.of(["A cat", "Dogs", "catfish"]), ["CAT"]).tolist()
     [True, False, True]
     """
     kept = np.zeros(len(texts.starts), bool)
@@ -345,7 +347,7 @@ def _plain(text: str) -> bytes:
     return text.lower().encode().replace(_END, b" ")
 
 
-def as_categories(texts: Array) -> tuple[Array, list[str]] | None:
+def _as_categories(texts: Array) -> tuple[Array, list[str]] | None:
     """Return codes `[N]` and the categories in alphabetical order; None if most texts differ."""
     import pandas as pd
 

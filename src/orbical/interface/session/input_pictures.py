@@ -113,11 +113,11 @@ def _picture(view: ScanView, sample: int, element: int | None) -> Array:
     here = view.group[[view.group.identity if element is None else element]]
     if isinstance(action, Signals) and isinstance(given, Tensor):
         seen = action.apply(here, given)[0, 0, 0]
-        return on_black(signal_picture(seen.detach().cpu().double().numpy(), THUMBNAIL))
+        return on_black(_signal_picture(seen.detach().cpu().double().numpy(), THUMBNAIL))
     if action is not None and (element is not None or isinstance(action, Window)):
         given = tree_map(lambda leaf: leaf[0], action.apply(here, given))  # a window is a part
     if not isinstance(given, Tensor) or given.ndim not in (4, 5):
-        cloud = cloud_of(given)
+        cloud = cloud_for_page(given)
         numbers = given.get("numbers") if isinstance(given, dict) else None
         if cloud is not None and isinstance(numbers, Tensor):
             kinds = numbers[0].cpu().numpy()
@@ -148,7 +148,7 @@ def _beginning(image: Tensor) -> Tensor:
     return image[..., :most, :most] if max(height, width) > most else image
 
 
-def cloud_of(given: Tree) -> Array | None:
+def cloud_for_page(given: Tree) -> Array | None:
     """Return the points `[n, 3]` of one input, None if it has none.
 
     They are the field `pos`, or an input `[1, n, 2 or 3]` itself, without the points that a field
@@ -164,10 +164,10 @@ def cloud_of(given: Tree) -> Array | None:
     return np.pad(kept, ((0, 0), (0, 3 - kept.shape[1])))
 
 
-def signal_picture(values: Array, size: int) -> Array:
+def _signal_picture(values: Array, size: int) -> Array:
     """Draw a signal as a picture `[size, size]`: 0 along its line, even where it jumps, else 1.
 
-    >>> signal_picture(np.array([0.0, 1.0, 2.0]), 3).tolist()
+    >>> _signal_picture(np.array([0.0, 1.0, 2.0]), 3).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 1.0]]
     """
     edges = np.linspace(0, len(values), size + 1).astype(int)
@@ -192,7 +192,7 @@ def on_black(picture: Array) -> Array:
     return np.asarray(255 * np.sqrt(1 - picture[..., None])).astype(np.uint8)
 
 
-def thinned(values: Array) -> tuple[Array, int]:
+def thinned_for_page(values: Array) -> tuple[Array, int]:
     """Take every n-th row and column of large fields `[M, ..., H, W]`, to keep frames small."""
     if values.ndim < 4 or max(values.shape[-2:]) <= MOST_FIELD:
         return values, 1
@@ -200,7 +200,7 @@ def thinned(values: Array) -> tuple[Array, int]:
     return values[..., step // 2 :: step, step // 2 :: step], step
 
 
-def as_drawn(values: Array, dims: tuple[str, ...]) -> Array:
+def drawn_on_page(values: Array, dims: tuple[str, ...]) -> Array:
     """Return arrays as they are drawn: maps of volumes by three slices."""
     if dims[-3:] != ("depth", "row", "column"):
         return values

@@ -9,7 +9,14 @@ import numpy as np
 from ...errors import InputError, check_name, unknown_name, whole_number
 from ...store import Json
 from ..selection import Clause
-from .filter_columns import Column, keys_of, robust_ends, sample_columns, titled, values_of
+from .filter_columns import (
+    Column,
+    filter_keys,
+    filter_title,
+    robust_ends,
+    sample_columns,
+    values_of,
+)
 from .request import Answer, Request
 from .scan_view import ScanView
 
@@ -71,7 +78,7 @@ def _sorted_by(request: Request) -> tuple[Array, bool, str, str]:
     if name not in columns:
         raise unknown_name("selection order", order, [*_BY_METRIC, *columns])
     values = values_of(request.view, columns[name], of)
-    title = titled(request.view, columns[name], of)
+    title = filter_title(request.view, columns[name], of)
     return values, order.startswith("-"), title, columns[name].unit
 
 
@@ -120,7 +127,7 @@ def histograms(request: Request) -> Answer:
         if column.kind == "text":
             about.append({"column": name, "model": model})
             continue
-        bins = bins_of(request.view, column, model)
+        bins = _bins_of(request.view, column, model)
         clauses = request.selection.filter
         others = request.but(
             filter=tuple(text for text in clauses if not _is_of(text, name, model))
@@ -132,22 +139,22 @@ def histograms(request: Request) -> Answer:
     return {"columns": about}, arrays
 
 
-def bins_of(view: ScanView, column: Column, model: str) -> Bins:
+def _bins_of(view: ScanView, column: Column, model: str) -> Bins:
     """Return the bins of a column, computed once."""
 
     def compute() -> Bins:
         values = values_of(view, column, model)
         if column.kind == "category":
-            return Bins(values, len(keys_of(view, column)))
-        return numeric_bins(values, column.ends)
+            return Bins(values, len(filter_keys(view, column)))
+        return _numeric_bins(values, column.ends)
 
     return view.cache.get_or_compute(("bins", column.name, model), compute)
 
 
-def numeric_bins(values: Array, ends: list[float] | None) -> Bins:
+def _numeric_bins(values: Array, ends: list[float] | None) -> Bins:
     """Return bins of equal width; values beyond the ends are in the first and the last.
 
-    >>> numeric_bins(np.array([0.0, 1.0, 1.0, np.inf, np.nan]), None).codes.tolist()
+    >>> _numeric_bins(np.array([0.0, 1.0, 1.0, np.inf, np.nan]), None).codes.tolist()
     [0, 1, 1, 2, -1]
     """
     low, high = ends or robust_ends(values)

@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from ...errors import InputError, check_name
-from ...nero import over_models
+from ...nero import mean_over_models
 from ...store import Json
 from ..background import Progress, progress_of
 from ..selection import Selection, labels_alone
 from ..sidecar import bits_key
-from .filter_columns import kept_by
+from .filter_columns import kept_by_filter
 from .scan_view import Metric, ScanView
 
 Array = np.ndarray
@@ -37,10 +37,10 @@ class UnknownSet(InputError):
         self.set = name
 
 
-def packed(mask: Array) -> Array:
+def packed_subset(mask: Array) -> Array:
     """Return a mask `[N]` as bits, the first sample lowest.
 
-    >>> packed(np.array([True, False, True])).tolist()
+    >>> packed_subset(np.array([True, False, True])).tolist()
     [5]
     """
     return np.packbits(mask, bitorder="little")
@@ -50,7 +50,7 @@ def keep_set(view: ScanView, mask: Array) -> str:
     """Keep a set of samples, given as a mask `[N]`, and return its name."""
     if mask.all():
         return ALL
-    bits = packed(mask)
+    bits = packed_subset(mask)
     name = bits_key(bits.tobytes())
     view.sets.get_or_compute(name, lambda: bits)
     return name
@@ -187,7 +187,7 @@ class Request:
         """Return the "mean" or "variance" of the metric over each orbit `[N]`, and its title."""
         moments = self.view.moments(self.variable)
         each = moments.orbit_variance if moment == "variance" else moments.orbit_mean
-        return over_models(
+        return mean_over_models(
             each[self.embedded]
         ), f"{self.sample_metric.title}, {moment} over the orbit"
 
@@ -204,7 +204,7 @@ class Request:
     def _mask(self) -> Array:
         mask = mask_of_set(self.view, self.selection.subset)
         for clause in self.selection.filter:
-            mask &= kept_by(self.view, clause)
+            mask &= kept_by_filter(self.view, clause)
         return mask
 
 

@@ -11,13 +11,20 @@ import numpy as np
 
 from ...calibration import one_caution, paired_interval_of_sums
 from ...errors import check_name
-from ...nero import POWERS, Sums, add_sums, over_orbit
+from ...nero import POWERS, Sums, add_sums, mean_of_curves
 from ...store import Json
 from ..selection import Selection
-from .calibration_plots import pooled
+from .calibration_plots import pooled_calibration
 from .request import Answer, Request, Subset, keep_set, mask_of_set
 from .scan_view import Metric, ScanView
-from .subset_curves import SAID, changes, counted, curve_header, mean_over, measures_over
+from .subset_curves import (
+    SAID,
+    counted_in_view,
+    curve_header,
+    measures_over,
+    subset_changes,
+    subset_mean,
+)
 
 Array = np.ndarray
 
@@ -40,7 +47,7 @@ def runs(request: Request, scans: Mapping[str, ScanView]) -> Answer:
     if against:
         check_name("selection against", against, scans)
     metric = request.metric
-    reasons = {name: left_out(request, other) for name, other in scans.items()}
+    reasons = {name: why_run_left_out(request, other) for name, other in scans.items()}
     compared = [_run(request, scans[name]) for name, reason in reasons.items() if not reason]
     named = [run for run in compared if run.view.name == against]
     base = next(iter(named or compared), None)
@@ -80,12 +87,12 @@ def runs(request: Request, scans: Mapping[str, ScanView]) -> Answer:
     return about, {name: part.astype(np.float32) for name, part in arrays.items()}
 
 
-def comparable(view: ScanView, scans: Mapping[str, ScanView]) -> bool:
+def comparable_run(view: ScanView, scans: Mapping[str, ScanView]) -> bool:
     """Check whether another scan has the group and the task of this one."""
     return any(not _unlike(view, other) for other in scans.values() if other is not view)
 
 
-def left_out(request: Request, other: ScanView) -> str:
+def why_run_left_out(request: Request, other: ScanView) -> str:
     """Return why a scan cannot be compared with the one that is shown; empty if it can."""
     if reason := _unlike(request.view, other):
         return reason
@@ -130,7 +137,7 @@ def _shown(view: ScanView, selection: Selection) -> list[int]:
 
 
 def _mean(run: Run, name: str) -> dict[str, Array]:
-    return mean_over(run, run.view.metrics[name])
+    return subset_mean(run, run.view.metrics[name])
 
 
 def _curve(run: Run, metric: Metric) -> dict[str, Array]:
@@ -171,7 +178,7 @@ def _difference(
     )
     if paired:
         key = ("paired", metric.name, run.reference, base.view.name, pairs, *run.key)
-        compute = partial(paired_sums, run, base, metric.name, pairs)
+        compute = partial(_paired_sums, run, base, metric.name, pairs)
         sums = run.view.cache.get_or_compute(key, compute)
         paired_ends = paired_interval_of_sums(
             *(getattr(sums, one.name)[:, 0] for one in fields(Sums))
@@ -181,7 +188,7 @@ def _difference(
     else:
         curves = [_curve(one, metric) for one in (run, base)]
         each = [[pair[side] for pair in pairs] for side in range(2)]
-        ends = unpaired(
+        ends = _unpaired(
             *([curve[name][one] for name in ENDS] for curve, one in zip(curves, each, strict=True))
         )
         mine, its = (curve[SAID][one] for curve, one in zip(curves, each, strict=True))
@@ -191,19 +198,19 @@ def _difference(
     return paired, found
 
 
-def unpaired(one: list[Array], other: list[Array]) -> tuple[Array, Array, Array]:
+def _unpaired(one: list[Array], other: list[Array]) -> tuple[Array, Array, Array]:
     """Return the difference of two independent values, from their intervals (Newcombe 1998).
 
         low = a - b - sqrt((a - low_a)^2 + (high_b - b)^2),   high likewise
 
-    >>> [round(float(part), 3) for part in unpaired([0.8, 0.7, 0.9], [0.5, 0.2, 0.8])]
+    >>> [round(float(part), 3) for part in _unpaired([0.8, 0.7, 0.9], [0.5, 0.2, 0.8])]
     [0.3, -0.016, 0.616]
     """
     (a, low_a, high_a), (b, low_b, high_b) = one, other
     return a - b, a - b - np.hypot(a - low_a, high_b - b), a - b + np.hypot(high_a - a, b - low_b)
 
 
-def paired_sums(run: Run, base: Run, name: str, pairs: tuple[tuple[int, int], ...]) -> Sums:
+def _paired_sums(run: Run, base: Run, name: str, pairs: tuple[tuple[int, int], ...]) -> Sums:
     """Sum the differences of samples over each pair of models, `[P, 1, K]`."""
     mine, its = (one.view.variable(one.view.metrics[name], one.reference) for one in (run, base))
     sums = np.zeros((POWERS, len(pairs), 1, len(run.view.group)))
@@ -226,20 +233,20 @@ def _numbers(run: Run, metric: Metric) -> dict[str, Array]:
     def compute() -> dict[str, Array]:
         found: dict[str, Array] = {}
         if "correct" in view.metrics:
-            found["accuracy"] = over_orbit(_mean(run, "correct")["values"], view.group.weights)
+            found["accuracy"] = mean_of_curves(_mean(run, "correct")["values"], view.group.weights)
         if {"correct", "confidence"} <= view.metrics.keys():
-            sure = over_orbit(_mean(run, "confidence")["values"], view.group.weights)
+            sure = mean_of_curves(_mean(run, "confidence")["values"], view.group.weights)
             found["gap"] = sure - found["accuracy"]
-            errors = [pooled(run, model)[1].value for model in range(len(view.models))]
+            errors = [pooled_calibration(run, model)[1].value for model in range(len(view.models))]
             found["ece"] = np.asarray([float(one) for one in errors])
-        if counted(view):
-            known = changes(view)["changed"][:, run.rows]
+        if counted_in_view(view):
+            known = subset_changes(view)["changed"][:, run.rows]
             size = (~np.isnan(known)).sum(1)
             found["changed"] = np.nansum(known, 1) / np.where(size > 0, size, np.nan)
         return found
 
     known = view.cache.get_or_compute(("numbers", run.reference, *run.key), compute)
-    return {"mean": over_orbit(_curve(run, metric)["values"], view.group.weights), **known}
+    return {"mean": mean_of_curves(_curve(run, metric)["values"], view.group.weights), **known}
 
 
 def _about_zero(differences: list[Array]) -> list[float]:

@@ -14,11 +14,18 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from ...embedding import METHODS, NEIGHBORS, Components, components_of, place, principal_components
+from ...embedding import (
+    METHODS,
+    NEIGHBORS,
+    Components,
+    embedded_positions,
+    embedding_components,
+    principal_components,
+)
 from ...errors import InputError, check_name
 from ...store import Json
 from ..background import Progress
-from .filter_columns import keys_of, robust_ends, sample_columns, titled, values_of
+from .filter_columns import filter_keys, filter_title, robust_ends, sample_columns, values_of
 from .request import Answer, Request
 from .scan_view import ScanView
 
@@ -83,7 +90,7 @@ def _key(request: Request) -> tuple[str, str, tuple[int, ...], str]:
 def _make(request: Request) -> SampleMap:
     view, method, progress = request.view, request.selection.method, request.progress
     variable = view.variable(view.metrics["score"], request.reference)
-    found = _components(view, request.embedded, variable, components_of(method, 2))
+    found = _components(view, request.embedded, variable, embedding_components(method, 2))
     finished = np.isfinite(found.scores[0]).all(1)
     count = int(finished.sum())
     if count < 4:
@@ -97,7 +104,7 @@ def _make(request: Request) -> SampleMap:
         return xy
 
     if method == "pca" or not points.size:
-        placed = place(points, "pca", 2, 0)
+        placed = embedded_positions(points, "pca", 2, 0)
     else:
         some = min(count, REPRESENTATIVES)
         if count > 2 * COARSE:
@@ -105,7 +112,7 @@ def _make(request: Request) -> SampleMap:
             progress.tell(0.0, "", (_stated(request), {"xy": spread(coarse)}))
         with progress.interruptible():
             if some == count:
-                placed = place(points, method, 2, 0)
+                placed = embedded_positions(points, method, 2, 0)
             else:
                 placed = _by_representatives(points, method, some)
                 note = f"{some:,} of {count:,} samples embedded, the rest by their neighbors"
@@ -137,7 +144,7 @@ def _by_representatives(points: Array, method: str, most: int) -> Array:
     from scipy.spatial import cKDTree
 
     chosen = np.unique(np.linspace(0, len(points) - 1, most).astype(int))
-    some = place(points[chosen], method, 2, 0)
+    some = embedded_positions(points[chosen], method, 2, 0)
     if method == "ica":  # linear, so the representatives determine it
         flat = points[chosen, :2] - points[chosen, :2].mean(0)
         turn, *_ = np.linalg.lstsq(flat, some - some.mean(0), rcond=None)
@@ -182,9 +189,9 @@ def color(request: Request) -> Answer:
         return about, {"values": values}
     column = sample_columns(view)[name]
     values = values_of(view, column, of)
-    about = {"title": titled(view, column, of)}
+    about = {"title": filter_title(view, column, of)}
     if column.kind == "category":
-        about |= {"scale": "classes", "range": [0, len(keys_of(view, column)) - 1]}
+        about |= {"scale": "classes", "range": [0, len(filter_keys(view, column)) - 1]}
         about["names"] = column.keys  # None for classes, which the page knows
         return about, {"values": values.astype(np.float32)}
     low, high = column.ends or robust_ends(values)

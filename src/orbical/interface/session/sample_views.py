@@ -16,8 +16,8 @@ from ...tasks import Places, Task, middle_of, reduced_labels, slices_at
 from ..live_models import LiveAnswer
 from ..selection import sample_numbers
 from ..wire import PNG
-from .filter_columns import facts_of
-from .input_pictures import as_drawn, input_arrays, thinned, thumbnails
+from .filter_columns import metadata_by_title
+from .input_pictures import drawn_on_page, input_arrays, thinned_for_page, thumbnails
 from .request import Answer, Request
 from .saved_lists import tags_of
 from .scan_state import group_json
@@ -53,7 +53,7 @@ def sample(request: Request) -> Answer:
         "sample": number,
         "label": None if view.label is None else int(view.label[number]),
         "name": view.names[number] if view.names else "",
-        "facts": facts_of(view, number),
+        "facts": metadata_by_title(view, number),
         **({"tags": tags} if tags else {}),
         **({"failed": view.failed[number]} if number in view.failed else {}),
         "consensus": [_consensus_class(view, number, model) for model in models],
@@ -76,7 +76,7 @@ def sample(request: Request) -> Answer:
                 about |= {"errors": errors} if errors else {}
                 continue
             found, about = finer, shown
-            answer = dict(about), {**arrays, **fine, **_with_flags(nearest_known(found))}
+            answer = dict(about), {**arrays, **fine, **_with_flags(_nearest_known(found))}
             request.progress.tell(share, "", answer)
         arrays |= fine if "group" in about else {}
     return about, {**arrays, **_with_flags(found)}
@@ -88,10 +88,10 @@ def _with_flags(found: dict[str, Array]) -> dict[str, Array]:
     return {**found, **flags}
 
 
-def nearest_known(found: dict[str, Array]) -> dict[str, Array]:
+def _nearest_known(found: dict[str, Array]) -> dict[str, Array]:
     """Fill places `[M, K]` that no model has answered yet with the one before them.
 
-    >>> nearest_known({"values": np.array([[0.5, np.nan, 1.0, np.nan]])})["values"].tolist()
+    >>> _nearest_known({"values": np.array([[0.5, np.nan, 1.0, np.nan]])})["values"].tolist()
     [[0.5, 0.5, 1.0, 1.0]]
     """
     known = np.isfinite(found["values"]).any(0)
@@ -126,7 +126,7 @@ def _densely(
         yield done / len(group), found, errors
 
 
-def hover(request: Request) -> Answer:
+def hovered_samples(request: Request) -> Answer:
     """Answer the responses of a few samples, with thumbnails of their inputs."""
     view, variable = request.view, request.variable
     chosen = [view.sample(one) for one in sample_numbers(request.message.get("samples"))]
@@ -142,13 +142,13 @@ def hover(request: Request) -> Answer:
     about = {
         "samples": chosen,
         "names": [view.names[one] for one in chosen] if view.names else [],
-        "facts": [facts_of(view, one) for one in chosen],
+        "facts": [metadata_by_title(view, one) for one in chosen],
         **curve_header(request, request.sample_metric, known),
     }
     return about, arrays
 
 
-def place(request: Request) -> Answer:
+def sample_at_position(request: Request) -> Answer:
     """Answer the transformed input at a position, and the output of each model shown."""
     view, message, number = request.view, request.message, request.sample
     live, models, names = view.live, request.models, request.names
@@ -188,7 +188,7 @@ def place(request: Request) -> Answer:
         arrays[f"input/{name}"] = values
     about["input"] = {"view": view.input_view, "fields": [*pictures], "range": spans}
     rows = _rows(view, number, models, here.element, answers)
-    slices = shown_slices(moved, request.selection.slices)
+    slices = _shown_slices(moved, request.selection.slices)
     if slices is not None:
         sides = next(leaves(moved)).shape[-3:]
         other = slices != middle_of(sides)
@@ -201,7 +201,7 @@ def place(request: Request) -> Answer:
         _references(view, number, models, here.elements, arrays)
     steps: dict[str, int] = {}
     for name, values in details.items():
-        arrays[f"detail/{name}"], step = thinned(values)
+        arrays[f"detail/{name}"], step = thinned_for_page(values)
         if step > 1:
             steps[name] = step
     about["detail"] = {
@@ -253,7 +253,7 @@ def _drawn(view: ScanView, rows: list[dict[str, Array]]) -> dict[str, Array]:
     for name in dict.fromkeys(name for row in rows for name in row):
         shape = next(row[name].shape for row in rows if name in row)
         parts = [row.get(name, np.full(shape, np.nan)) for row in rows]
-        drawn = [as_drawn(part, dims.get(name, ())) for part in parts]
+        drawn = [drawn_on_page(part, dims.get(name, ())) for part in parts]
         found[name] = np.stack([np.asarray(part, np.float32) for part in drawn])
     return found
 
@@ -284,8 +284,8 @@ def _references(
             values = action.apply(elements, torch.from_numpy(values))[0].numpy()
         ignored = getattr(view.live.task, "ignore_index", None) if kind == "truth" else None
         values = values if ignored is None else np.where(values == ignored, -1, values)
-        values = as_drawn(values, view.reader.dims[name])
-        arrays[f"{kind}/{STILL[kind] if action is None else 'moved'}"], _ = thinned(values)
+        values = drawn_on_page(values, view.reader.dims[name])
+        arrays[f"{kind}/{STILL[kind] if action is None else 'moved'}"], _ = thinned_for_page(values)
 
 
 def _consensus_class(view: ScanView, number: int, model: int) -> int | None:
@@ -298,10 +298,11 @@ def _consensus_class(view: ScanView, number: int, model: int) -> int | None:
     return int(mean.argmax()) if np.isfinite(mean).all() else None
 
 
-def pinned(request: Request) -> Answer:
+def pinned_samples(request: Request) -> Answer:
     """Answer the input and the predictions of each pinned sample at the position.
 
-    The arrays of the n-th are those of `place` under `n/`, without outputs larger than one number.
+    The arrays of the n-th are those of `sample_at_position` under `n/`, without outputs larger
+    than one number.
     """
     message = request.message
     held = sample_numbers(message["held"]) if message.get("held") else ()  # scenes the page has
@@ -309,7 +310,9 @@ def pinned(request: Request) -> Answer:
     arrays: Json = {}
     for order, number in enumerate(request.selection.pins):
         asked = {"scene": number not in held, "live": message.get("live", True)}
-        header, found = place(Request(request.view, request.but(sample=number).selection, asked))
+        header, found = sample_at_position(
+            Request(request.view, request.but(sample=number).selection, asked)
+        )
         about.append(header)
         arrays |= {
             f"{order}/{name}": values for name, values in found.items() if _small(name, values)
@@ -324,7 +327,7 @@ def _small(name: str, values: Any) -> bool:
 Row = dict[str, np.ndarray]
 
 
-def shown_slices(moved: Tree | None, chosen: tuple[int, ...]) -> Places | None:
+def _shown_slices(moved: Tree | None, chosen: tuple[int, ...]) -> Places | None:
     """Return the slices of a volume `[1, 1, C, D, H, W]` to show, None for other inputs."""
     if not isinstance(moved, Tensor) or moved.ndim != 6:
         return None

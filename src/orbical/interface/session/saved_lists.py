@@ -14,7 +14,7 @@ from ..._text import printable
 from ...errors import InputError, StoreError, check_name
 from ...store import Json
 from ..selection import Selection, set_name
-from .request import ALL, Answer, Request, UnknownSet, mask_of_set, packed
+from .request import ALL, Answer, Request, UnknownSet, mask_of_set, packed_subset
 from .scan_view import ScanView
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def _save_finding(request: Request) -> Change[Finding]:
     finding = Finding.from_json(request.message.get("finding"))
     if finding.selection.subset != ALL:  # which its view only names
         mask = mask_of_set(request.view, finding.selection.subset)
-        request.view.sidecar.keep_bits(packed(mask).tobytes())
+        request.view.sidecar.keep_bits(packed_subset(mask).tobytes())
 
     def saved(before: list[Finding]) -> list[Finding]:
         if finding.id in [one.id for one in before]:
@@ -233,7 +233,7 @@ def _tag_sample(request: Request) -> Change[NamedSet]:
 
 def _named(request: Request, name: str, mask: Array) -> Change[NamedSet]:
     """Keep samples under a name, where it was if it was there."""
-    key = request.view.sidecar.keep_bits(packed(mask).tobytes())
+    key = request.view.sidecar.keep_bits(packed_subset(mask).tobytes())
     named = NamedSet(name, key, int(mask.sum()))
 
     def saved(before: list[NamedSet]) -> list[NamedSet]:
@@ -278,9 +278,5 @@ _FINDINGS = SavedList(
 _SETS = SavedList(
     "sets",
     NamedSet.from_json,
-    {
-        "save": _save_set,
-        "tag": _tag_sample,
-        "delete": lambda request: _without(request, "name"),
-    },
+    {"save": _save_set, "tag": _tag_sample, "delete": lambda request: _without(request, "name")},
 )

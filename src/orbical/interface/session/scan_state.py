@@ -12,13 +12,13 @@ from ...nero import headline_of, mean_curves
 from ...store import Json, StoredArrays
 from ..orbit_positions import OrbitLocator
 from ..selection import Selection
-from .calibration_plots import faces
-from .filter_columns import described
+from .calibration_plots import calibration_faces
+from .filter_columns import filters_for_page
 from .listing import listed
 from .request import Answer, Request
 from .sample_maps import available_colors, available_methods
 from .scan_view import PLACE, ScanView
-from .subset_curves import changes, counted
+from .subset_curves import counted_in_view, subset_changes
 
 PARTS = ("plane", "space", "time", "color", "shift", "gain")
 FIRST_LISTED = 100
@@ -62,24 +62,24 @@ def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
         "classes": view.classes,
         "samples": view.samples,
         "noun": noun_of(view),
-        "names": sample_names(view),
+        "names": _sample_names(view),
         "group": group_json(group),
         "metrics": [vars(metric) for metric in view.metrics.values()],
         "methods": available_methods(),
         "colors": available_colors(view),
-        "columns": described(view),
+        "columns": filters_for_page(view),
         "live": bool(live.answering),
         "inputs": live.has_inputs,
         "warnings": [*view.warnings, *live.warnings],
         "stored": [name for name, dims in view.reader.dims.items() if dims[:3] == PLACE],
-        "units": units_of(view),
+        "units": _units_of(view),
         "titles": {name: quantity_title(name) for name in view.reader.dims},
         "atoms": ATOMS if view.molecular else {},
         "bounds": view.orbits is not None or "orbit" in view.scan.stored,
-        "answers": faces(view),
-        "calibration": bool(faces(view)),
+        "answers": calibration_faces(view),
+        "calibration": bool(calibration_faces(view)),
         "worst": view.worst is not None,
-        "consistency": counted(view),
+        "consistency": counted_in_view(view),
         "runs": False,  # by itself a scan is compared with none
         "complete": view.complete,
         "exports": available(),
@@ -106,7 +106,7 @@ def headline(request: Request) -> Answer:
         arrays = StoredArrays(view.scan)
         curves = mean_curves(arrays, lambda name: view.moments(name)[:].mean[:, 0])
         samples = np.full(len(view.models), view.judged)
-        found = headline_of(arrays, curves, samples, lambda _: changes(view))
+        found = headline_of(arrays, curves, samples, lambda _: subset_changes(view))
         sample = _telling_sample(view, found.model, found.element)
         return {"text": found.text, "element": found.element, "sample": sample}
 
@@ -141,12 +141,12 @@ def noun_of(view: ScanView) -> str:
     return "structures" if len(repeats) > 1 else "crystals" if True in repeats else "molecules"
 
 
-def sample_names(view: ScanView) -> list[str]:
+def _sample_names(view: ScanView) -> list[str]:
     """Return the names of samples, with the formulas of molecules; often empty."""
     return [] if view.samples > MOST_NAMED else view.shown_names
 
 
-def units_of(view: ScanView) -> dict[str, str]:
+def _units_of(view: ScanView) -> dict[str, str]:
     """Return the units of what models predict, such as eV; shares and counts have none."""
     found = {name: view.reader.attributes(name).get("units", "") for name in view.reader.dims}
     return {name: unit for name, unit in found.items() if unit not in ("", "1", "share", "px")}

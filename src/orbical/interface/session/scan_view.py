@@ -48,7 +48,7 @@ class Metric:
     """Of what a report shows it: a mean follows from the samples there, a measure is recorded."""
 
 
-def find_metrics(reader: ScanReader) -> dict[str, Metric]:
+def _find_metrics(reader: ScanReader) -> dict[str, Metric]:
     """List the metrics of a scan: arrays with one number per position, and measures of sets.
 
     The score comes first, then accuracy and other scores, confidence, measures of sets, distances
@@ -131,7 +131,7 @@ class ScanView:
         self.group = scan.group
         self.reader = ScanReader(scan)
         self.models: list[str] = scan.models
-        self.metrics = find_metrics(self.reader)
+        self.metrics = _find_metrics(self.reader)
         self.live = live or LiveModels(scan, self.reader.row, extras)
         self.passes = PassScheduler()
         self.complete = scan.complete  # reading it accesses the disk
@@ -149,7 +149,7 @@ class ScanView:
             self._check_classes(extras.classes)
             self.class_names = [*extras.classes]
         if extras.names is not None:
-            check_texts("names", extras.names)
+            _check_texts("names", extras.names)
             if len(extras.names) != self.samples:
                 expected = f"{self.samples}, one for each sample"
                 raise InputError("names", expected, len(extras.names))
@@ -257,7 +257,7 @@ class ScanView:
             return [*range(count)]
         if len(self.class_names) < count:
             raise InputError("classes", f"{count} names", len(self.class_names))
-        return told_apart(self.class_names)
+        return _told_apart(self.class_names)
 
     @property
     def predicts_classes(self) -> bool:
@@ -280,7 +280,7 @@ class ScanView:
 
     def _check_classes(self, classes: Sequence[str]) -> None:
         """Refuse names that are not those of the classes, before any work."""
-        check_texts("classes", classes)
+        _check_texts("classes", classes)
         count, least = self._output_count(), self._label_count()
         if count is None and self.label is None:
             raise InputError("classes", "none for a scan without classes", len(classes))
@@ -339,16 +339,16 @@ class ScanView:
             return sums_over(self.reader, variable, sets, count)
 
 
-def check_texts(argument: str, names: Any) -> None:
+def _check_texts(argument: str, names: Any) -> None:
     """Refuse names that are no list of texts."""
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
         raise InputError(argument, "a list of texts", f"{names!r:.60}")
 
 
-def told_apart(names: Sequence[str]) -> list[str | int]:
+def _told_apart(names: Sequence[str]) -> list[str | int]:
     """Return names with their number added to those that occur more than once.
 
-    >>> told_apart(["crane", "dog", "crane"])
+    >>> _told_apart(["crane", "dog", "crane"])
     ['crane (0)', 'dog', 'crane (2)']
     """
     count = Counter(names)

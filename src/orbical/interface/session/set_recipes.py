@@ -11,10 +11,10 @@ import numpy as np
 
 from ...errors import InputError, check_name
 from ..selection import Selection, polygon, set_name
-from .class_answers import in_cell
-from .request import Answer, Request, keep_set, mask_of_set, packed
+from .class_answers import in_confusion_cell
+from .request import Answer, Request, keep_set, mask_of_set, packed_subset
 from .sample_maps import sample_map
-from .subset_curves import in_band
+from .subset_curves import in_fan_band
 
 Array = np.ndarray
 _MAP = ("method", "of", "reference")
@@ -26,11 +26,13 @@ def sample_set(request: Request) -> Answer:
     A recipe is the hash of a set, or an object with one field: the name of a maker and what it is
     given, such as `{"union": ["0123456789abcdef", {"samples": [3, 5]}]}`.
     """
-    mask = made(request, request.message.get("recipe"))
-    return {"hash": keep_set(request.view, mask), "count": int(mask.sum())}, {"bits": packed(mask)}
+    mask = set_of_recipe(request, request.message.get("recipe"))
+    return {"hash": keep_set(request.view, mask), "count": int(mask.sum())}, {
+        "bits": packed_subset(mask)
+    }
 
 
-def made(request: Request, recipe: object) -> Array:
+def set_of_recipe(request: Request, recipe: object) -> Array:
     """Return the mask `[N]` of the set that a recipe makes."""
     if isinstance(recipe, str):
         return mask_of_set(request.view, set_name("recipe", recipe))
@@ -51,13 +53,14 @@ def _lasso(request: Request, given: object) -> Array:
         raise _expected("a polygon with its map", given)
     stated = Selection.from_json({name: given[name] for name in _MAP if name in given})
     of_map = request.but(**{name: getattr(stated, name) for name in _MAP})
-    return inside(np.asarray(polygon(given.get("polygon"))), sample_map(of_map).xy)
+    return inside_lasso(np.asarray(polygon(given.get("polygon"))), sample_map(of_map).xy)
 
 
-def inside(corners: Array, xy: Array) -> Array:
+def inside_lasso(corners: Array, xy: Array) -> Array:
     """Check which points `[N, 2]` lie inside a polygon `[V, 2]`, by the even-odd rule.
 
-    >>> inside(np.array([[0, 0], [1, 0], [0, 1]]), np.array([[0.2, 0.2], [0.9, 0.9]])).tolist()
+    >>> triangle = np.array([[0, 0], [1, 0], [0, 1]])
+    >>> inside_lasso(triangle, np.array([[0.2, 0.2], [0.9, 0.9]])).tolist()
     [True, False]
     """
     from matplotlib.path import Path
@@ -96,13 +99,13 @@ def _bits(request: Request, given: object) -> Array:
 def _combined(combine: Callable[[Array, Array], Array], request: Request, given: object) -> Array:
     if not isinstance(given, list) or len(given) != 2:
         raise _expected("two recipes", given)
-    return combine(*(made(request, one) for one in given))
+    return combine(*(set_of_recipe(request, one) for one in given))
 
 
 MAKERS: dict[str, Callable[[Request, object], Array]] = {
-    "band": in_band,
+    "band": in_fan_band,
     "bits": _bits,
-    "cell": in_cell,
+    "cell": in_confusion_cell,
     "difference": partial(_combined, lambda one, other: one & ~other),
     "intersection": partial(_combined, np.logical_and),
     "lasso": _lasso,

@@ -16,15 +16,15 @@ from ...nero import (
     SHARES,
     Sums,
     answer_names,
+    changed_share,
     changes_are_binary,
     sample_changes,
-    share_of,
     values_over,
 )
 from ...store import Json, StoredArrays
 from ..selection import Clause
-from .element_columns import alike, columns_of, response_columns
-from .filter_columns import Column, keys_of, sample_columns, values_of
+from .element_columns import columns_of_view, elements_alike, response_columns
+from .filter_columns import Column, filter_keys, sample_columns, values_of
 from .request import Answer, Request, Subset
 from .scan_view import Metric, ScanView
 
@@ -53,16 +53,16 @@ def aggregate(request: Request) -> Answer:
     """Answer `values [M, K]`, with the ends of an interval if the metric has one."""
     metric, subset = request.metric, request.subset
     if metric.per_sample:
-        curves = mean_over(subset, metric)
+        curves = subset_mean(subset, metric)
     else:
         curves = measures_over(subset, metric.name)
     arrays = {name: curves[name][request.models] for name in ENDS[:3] if name in curves}
-    about = curve_header(request, metric, arrays["values"]) | cautions(request, curves)
+    about = curve_header(request, metric, arrays["values"]) | subset_cautions(request, curves)
     failed = int(request.view.without_result[subset.rows].sum())
     return {**about, "count": subset.judged, **({"failed": failed} if failed else {})}, arrays
 
 
-def cautions(request: Request, curves: Mapping[str, Array]) -> Json:
+def subset_cautions(request: Request, curves: Mapping[str, Array]) -> Json:
     """Return the caution of the band of each model shown that needs one, if any does."""
     each = {
         name: one_caution(curves[SAID][model])
@@ -78,12 +78,12 @@ def curve_header(request: Request, metric: Metric, values: Array) -> Json:
     return {
         "metric": metric.name,
         "models": request.names,
-        "range": axis_of(metric, values),
+        "range": _axis_of(metric, values),
         "reference": request.reference,
     }
 
 
-def axis_of(metric: Metric, values: Array) -> list[float]:
+def _axis_of(metric: Metric, values: Array) -> list[float]:
     """Return the limits of an axis for these values."""
     seen = values[np.isfinite(values)]
     least, most = (float(seen.min()), float(seen.max())) if len(seen) else (0.0, 1.0)
@@ -92,7 +92,7 @@ def axis_of(metric: Metric, values: Array) -> list[float]:
     return [low, high if high > low else low + 1.0]
 
 
-def sums_of(subset: Subset, variable: str) -> Sums:
+def subset_sums(subset: Subset, variable: str) -> Sums:
     """Return the sums of a variable over the samples of a subset."""
     view = subset.view
     sums = view.moments(variable)
@@ -105,12 +105,12 @@ def sums_of(subset: Subset, variable: str) -> Sums:
     return view.cache.get_or_compute(key, lambda: view.sums_over(variable, members))
 
 
-def mean_over(subset: Subset, metric: Metric) -> dict[str, Array]:
+def subset_mean(subset: Subset, metric: Metric) -> dict[str, Array]:
     """Return the mean `[M, K]` of a metric with the ends of its interval, computed once."""
     view, variable = subset.view, subset.view.variable(metric, subset.reference)
 
     def compute() -> dict[str, Array]:
-        sums = sums_of(subset, variable)
+        sums = subset_sums(subset, variable)
         with view.passes.turn():
             sets = None if subset.mask is None else np.where(subset.mask, 0, -1)
             values = values_over(view.reader, variable, sets)
@@ -165,7 +165,7 @@ def _of_pairs(
     view: ScanView, names: Sequence[str], reference: str, masks: Sequence[Array | None]
 ) -> list[dict[str, dict[str, Array]]]:
     """Compute measures of confidence and correctness; outputs are read and sorted once."""
-    columns, shape = columns_of(view, reference), (len(view.models), len(view.group))
+    columns, shape = columns_of_view(view, reference), (len(view.models), len(view.group))
     measured = [{name: _unknown(name, shape) for name in names} for _ in masks]
     for subset, mask in zip(measured, masks, strict=True):
         rows = slice(None) if mask is None else np.flatnonzero(mask)
@@ -173,7 +173,7 @@ def _of_pairs(
         step = max(1, MOST_AT_ONCE // max(1, count))
         for model, start in itertools.product(range(shape[0]), range(0, shape[1], step)):
             elements = range(shape[1])[start : start + step]
-            for places, *given in alike(*columns.pairs(model, elements, rows)):
+            for places, *given in elements_alike(*columns.pairs(model, elements, rows)):
                 if given[0].shape[1] < LEAST:
                     continue
                 pair = [torch.from_numpy(part) for part in given]
@@ -229,7 +229,7 @@ def classes(request: Request) -> Answer:
     most = whole_number("most", request.message.get("most", FIRST), 1)
     if len(order) > FIRST:
         order = order[np.argsort(_badness(metric, values[order]), kind="stable")]
-    names, keys = columns[name].keys or [*map(str, view.classes)], keys_of(view, columns[name])
+    names, keys = columns[name].keys or [*map(str, view.classes)], filter_keys(view, columns[name])
     shown = order[:most]
     groups = [{"key": keys[one], "name": names[one], "count": int(counts[one])} for one in shown]
     about = {"column": name, "groups": groups, "total": len(order)}
@@ -249,7 +249,7 @@ def _badness(metric: Metric, values: Array) -> Array:
 def _of_groups(subset: Subset, column: Column, metric: Metric) -> tuple[Array, Array]:
     """Return the values `[G, M, K]` of all groups, and how many samples with a result each has."""
     view, codes = subset.view, np.asarray(values_of(subset.view, column))
-    groups = len(keys_of(view, column))
+    groups = len(filter_keys(view, column))
     judged = subset.members & ~view.without_result
     codes = np.where((codes >= 0) & (codes < groups) & judged, codes, -1)
     counts = np.bincount(codes[codes >= 0], minlength=groups)
@@ -264,7 +264,7 @@ def _of_groups(subset: Subset, column: Column, metric: Metric) -> tuple[Array, A
     return np.stack([part["values"] for part in measured]), counts
 
 
-def counted(view: ScanView) -> str | bool:
+def counted_in_view(view: ScanView) -> str | bool:
     """Return what is counted: samples, pixels, voxels or points; False if nothing is."""
     if not answer_names(StoredArrays(view.scan)):
         return False
@@ -277,17 +277,19 @@ def counted(view: ScanView) -> str | bool:
 
 def consistency(request: Request) -> Answer:
     """Answer `changed` and `pairs`, `[M, 3]` each: the share and the ends of its interval."""
-    each, rows = changes(request.view), request.subset.rows
+    each, rows = subset_changes(request.view), request.subset.rows
     binary = changes_are_binary(StoredArrays(request.view.scan))
     shares = {
-        name: share_of(each[name][request.models][:, rows], binary=binary and name == "changed")
+        name: changed_share(
+            each[name][request.models][:, rows], binary=binary and name == "changed"
+        )
         for name in SHARES
     }
     about = {"count": request.subset.judged, "models": request.names}
     return about, {name: np.stack(share, -1) for name, share in shares.items()}
 
 
-def changes(view: ScanView) -> dict[str, Array]:
+def subset_changes(view: ScanView) -> dict[str, Array]:
     """Return both shares of each sample, `[M, N]`, NaN if it is unfinished; computed once."""
 
     def compute() -> dict[str, Array]:
@@ -297,11 +299,11 @@ def changes(view: ScanView) -> dict[str, Array]:
     return view.cache.get_or_compute("changes", compute)
 
 
-def spread(request: Request) -> Answer:
+def subset_spread(request: Request) -> Answer:
     """Answer the quantiles `[M, 5, K]` of a metric over the samples of the subset."""
     metric = spread_metric(request.view, request.sample_metric)
     variable = request.view.variable(metric, request.reference)
-    levels = quantiles_of(request.subset, variable)[request.models]
+    levels = _quantiles_of(request.subset, variable)[request.models]
     about = {"count": request.subset.judged, "levels": list(LEVELS)}
     return about | curve_header(request, metric, levels), {"quantiles": levels}
 
@@ -316,7 +318,7 @@ def spread_metric(view: ScanView, metric: Metric) -> Metric:
     return view.metrics["score"] if stored or not metric.per_sample else metric
 
 
-def quantiles_of(subset: Subset, variable: str) -> Array:
+def _quantiles_of(subset: Subset, variable: str) -> Array:
     """Return the quantiles `[M, 5, K]` of a variable, NaN where no sample has a value."""
 
     def compute() -> Array:
@@ -352,7 +354,7 @@ def quantiles(values: Array) -> Array:
     return np.moveaxis(ends, -1, 0)
 
 
-def in_band(request: Request, given: object) -> Array:
+def in_fan_band(request: Request, given: object) -> Array:
     """Return the mask `[N]` of the samples in a band of the fan at an element.
 
     Args:
@@ -370,7 +372,7 @@ def in_band(request: Request, given: object) -> Array:
     variable = view.variable(spread_metric(view, request.sample_metric), request.reference)
     column = response_columns(view, variable).column(model, element)
     inside: Array = np.isfinite(column) & request.subset.members
-    ends = quantiles_of(request.subset, variable)[model, :, element]
+    ends = _quantiles_of(request.subset, variable)[model, :, element]
     low, high = BANDS[given["band"]]
     if low is not None:
         inside &= column >= ends[low] if low > MIDDLE else column > ends[low]
