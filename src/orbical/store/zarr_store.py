@@ -126,12 +126,15 @@ class Store(Ledger):
 
     @cached_property
     def arrays(self) -> dict[str, zarr.Array[Any]]:
-        """The arrays of results and of the truth, by name."""
+        """The arrays of results and of the truth, by name.
+
+        They are opened by the metadata here: others may add models and write theirs at this time.
+        """
         with zarr_settings():
             return {
-                name: array
-                for name, array in self.root.arrays()
-                if name in self.results or array.attrs.get("meaning") == "truth"
+                name: zarr.Array.from_dict(StorePath(self.files, name), metadata)
+                for name, metadata in self.metadata.items()
+                if name in self.results or metadata["attributes"].get("meaning") == "truth"
             }
 
     @cached_property
