@@ -46,6 +46,15 @@ def read_only(array):
     return array
 
 
+def test_samples_in_memory_are_not_copied():
+    images = torch.from_numpy(IMAGES)
+    samples = Samples((images, LABELS))
+    samples.first(2)
+    inputs, targets = samples.read(0, 5)
+    assert inputs.data_ptr() == images.data_ptr()
+    assert np.shares_memory(targets, LABELS)
+
+
 @pytest.mark.parametrize(
     "x",
     [

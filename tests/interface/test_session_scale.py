@@ -94,7 +94,7 @@ def test_a_scan_turned_on_its_side_in_a_file_is_the_same(
             np.testing.assert_array_equal(other[1][name], array)
     pairs = element_columns.columns_of_view(on_disk.scan_view(), "truth")
     assert _size_of(pairs) == 0
-    sure, right = pairs.pair(1, 5)
+    (sure,), (right,) = pairs.pairs(1, [5], slice(None))
     np.testing.assert_array_equal(sure, digits.data["confidence"].values[1, :, 5])
     np.testing.assert_array_equal(right, digits.data["correct"].values[1, :, 5])
 

@@ -7,7 +7,9 @@ import pytest
 import torch
 
 import orbical as ob
+from orbical.data import Samples
 from orbical.errors import InputError, ModelError
+from orbical.scanning import checked_data
 
 CLASSES = 3
 
@@ -188,6 +190,25 @@ def test_a_scan_without_labels_has_consensus_and_maps():
     assert scan.data["segments"].shape == (1, 2, 4, 40, 20)
     np.testing.assert_allclose(scan.data["map_vs_consensus"], 0.0)
     assert "pixel_count" not in scan.data
+
+
+def test_true_maps_are_converted_a_unit_at_a_time():
+    labels = torch.randint(0, 3, (6, 8, 8))
+    task = ob.tasks.Segmentation()
+    samples = Samples((torch.rand(6, 1, 8, 8), labels))
+    _, first, whole = checked_data(samples, ob.groups.rotations(4), task)
+    assert whole.data_ptr() == labels.data_ptr()
+    assert first.dtype == torch.int16
+    scan = ob.scan(
+        lambda x: x.repeat(1, 3, 1, 1),
+        (torch.rand(6, 1, 8, 8), labels),
+        group="rotations:4",
+        task=task,
+        chunk=4,
+        progress=False,
+    )
+    assert scan.data.label_map.dtype == np.int16
+    assert np.array_equal(scan.data.label_map, labels)
 
 
 def test_a_scan_is_stored_and_its_task_restored(tmp_path):

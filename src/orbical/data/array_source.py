@@ -89,6 +89,7 @@ class Arrays(Source):
         self._x = _arrays(x)
         self.labels = None if y is None else whole_array(y, "labels")  # one array, not a tree
         self._count = _count(self._x)
+        self.in_memory = all(type(leaf) in (Tensor, np.ndarray) for leaf in leaves(self._x))
         if self.labels is not None and self.labels.ndim == 0:  # the task checks all others
             check_labels(self.labels, self._count)
 

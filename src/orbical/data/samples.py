@@ -24,8 +24,8 @@ from .sources import as_source
 class Samples:
     """Inputs and targets, read a slice at a time, so that memory does not grow with the data.
 
-    The first samples that are read are kept: a scan looks at them before it starts, and each sample
-    is read once.
+    The first samples that are read are kept, unless they are in memory anyway: a scan looks at them
+    before it starts, and each sample is read once.
 
     Args:
         data: `x`, `(x, y)`, a path, or any of the kinds of data that `orbical.scan` takes.
@@ -73,7 +73,8 @@ class Samples:
 
     def first(self, count: int) -> Batch:
         """Read the first samples and keep them."""
-        if self._kept is None or self._kept[0] < count:
+        known = self.source.in_memory or (self._kept is not None and self._kept[0] >= count)
+        if not known:
             self._kept = (count, *self._read(0, min(count, len(self))))
         return self.read(0, min(count, len(self)))
 

@@ -34,6 +34,7 @@ class Source(ABC):
         classes: the names of the classes, in the order of their indices.
         columns: further facts about the samples, one array each, by name.
         in_order: whether samples can only be read one after the other.
+        in_memory: whether samples can be read again at no cost.
         workers: the processes that read ahead, where the data say so themselves.
         action: the action on the inputs, where the data say so themselves, as texts do.
         usual_task: the name of the task of these data, if classes that stay make no sense for them.
@@ -57,6 +58,7 @@ class Source(ABC):
     classes: Sequence[str] | None = None
     columns: Mapping[str, np.ndarray] = MappingProxyType({})
     in_order: bool = False
+    in_memory: bool = False
     workers: int = 0
     action: Any = None
     usual_task: str | None = None

@@ -67,8 +67,12 @@ class Recipe:
     def target_of(self, rows: slice, targets: Any) -> Tensor | None:
         """Return the targets of some samples, checked, from what was read with them."""
         if self.target is not None:
-            return self.target[rows]
-        return None if targets is None else self.task.check_target(targets, len(targets))
+            known = self.target[rows]
+        elif targets is None:
+            return None
+        else:
+            known = self.task.check_target(targets, len(targets))
+        return self.task.compact(known)
 
     def __getstate__(self) -> Json:
         return {name: value for name, value in vars(self).items() if name != "predictors"}
@@ -149,10 +153,11 @@ def checked_data(
     task.check_group(group, first)
     task.input.check_values(first)
     count = min(PROBE_SAMPLES, len(samples))
-    if samples.labels is None:
-        return first, None if targets is None else task.check_target(targets, count), None
-    target = task.check_target(samples.labels, len(samples))
-    return first, target[:count], target
+    if samples.labels is not None:
+        target = task.check_target(samples.labels, len(samples))
+        return first, task.compact(target[:count]), target
+    known = None if targets is None else task.compact(task.check_target(targets, count))
+    return first, known, None
 
 
 def _reading(task: Task, read: Reader | None) -> Task:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # xarray and zarr are loaded when a scan is stored, not when 
     from ..store import ArraySpec, Store
 
 _MAPS_HELD = 8
-_SHARE_OF_MEMORY = 20
+_SHARE_OF_MEMORY = 8
 """A forward pass may take one such part of an accelerator: larger ones are hardly faster."""
 
 

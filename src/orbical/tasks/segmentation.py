@@ -149,7 +149,11 @@ class Segmentation(MapTask, ClassTask):
                 f"class indices from 0, or ignore_index={self.ignore_index}",
                 f"{least} .. {most}",
             )
-        return labels.to(torch.int16)
+        return labels
+
+    def compact(self, target: Tensor) -> Tensor:
+        """Return label maps as they are stored."""
+        return target.to(torch.int16)
 
     def _range(self, labels: Tensor, low: int, high: int) -> tuple[int, int]:
         """Return the least and the largest label of judged pixels; others only where all fit."""

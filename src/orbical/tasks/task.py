@@ -211,6 +211,10 @@ class Task(ABC):
     def check_range(self, target: Tensor, outputs: Tree) -> None:  # noqa: B027 - a task may accept any
         """Check the targets against a model's outputs for the first samples."""
 
+    def compact(self, target: Tensor) -> Tensor:
+        """Return checked targets as they are stored, those of some samples at a time."""
+        return target
+
     def check_group(self, group: Group, x: Tree) -> None:
         """Refuse a group whose effect on the outputs for inputs x is not known, before any run."""
         unknown = sorted(self.output.unknown(group) - parts_in_place(self.input))
