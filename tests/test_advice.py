@@ -194,6 +194,81 @@ def test_other_tasks_are_told_what_the_average_gains():
     assert advice.remedies[0].after["score"] < advice.remedies[0].before["score"]
 
 
+def longest_or_first(question, options):
+    return [[len(text) + 4.0 * (p == 0) for p, text in enumerate(row)] for row in options]
+
+
+LINES = torch.rand(50, 1, 8, 8, generator=torch.Generator().manual_seed(4))
+OPTIONS = [(f"Question {n}?", [f"one {n}", f"number two {n}", "three"], "B") for n in range(50)]
+AVERAGED = {
+    "key_points": (
+        lambda x: x.flatten(1)[:, :8].reshape(-1, 4, 2) * 8,
+        (LINES, 8 * LINES.flatten(1)[:, 8:16].reshape(-1, 4, 2)),
+        "cyclic:4",
+        ob.tasks.KeyPoints(size=(8, 8)),
+    ),
+    "point_classification": (
+        lambda pos, mask: pos,
+        (LINES[:, 0, :6, :3], torch.arange(300).reshape(50, 6) % 3),
+        "pointgroup:4",
+        ob.tasks.PointClassification(),
+    ),
+    "dense_regression": (
+        lambda x: x * torch.arange(8.0),
+        (LINES, LINES),
+        "cyclic:4",
+        ob.tasks.DenseRegression(),
+    ),
+    "choice": (longest_or_first, OPTIONS, "permutations:3", "choice"),
+}
+
+
+@pytest.mark.parametrize("name", AVERAGED)
+def test_the_advised_average_has_the_score_that_was_measured(name):
+    model, data, group, task = AVERAGED[name]
+    about = {"group": group, "task": task, "progress": False}
+    kept = {"keep": "probabilities"} if name == "choice" else {}
+    scan = ob.scan(model, data, **about, **kept)
+    (code, *_) = (
+        one.code for one in ob.advise(scan)[0].remedies if one.name == f"average over {group}"
+    )
+    names = {"model": model, "task": task}
+    exec(code, names)
+    averaged = ob.scan(names["model"], data, **about)
+    measured = scan.data["consensus_vs_truth"].values[0]
+    assert (
+        pytest.approx(np.broadcast_to(measured, (len(scan.group), 50)), rel=1e-4, abs=1e-6)
+        == averaged.data["score"].values[0].T
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "target", "group", "task"),
+    [
+        (lambda x: ["abc"] * len(x), ["abc"] * 50, "cyclic:4", "text"),
+        (
+            lambda x: (x.flatten(1)[:, :2], torch.eye(2).expand(len(x), 2, 2)),
+            torch.zeros(50, 2),
+            "cyclic:4",
+            ob.tasks.Regression(uncertainty="covariance"),
+        ),
+        (lambda x: x.flatten(1)[:, :2], torch.zeros(50, 2), "cyclic:1", "regression"),
+    ],
+)
+def test_an_average_that_cannot_be_made_is_not_advised(model, target, group, task):
+    scan = ob.scan(model, (LINES, target), group=group, task=task, progress=False)
+    for given in (scan, scan.data):
+        (advice,) = ob.advise(given)
+        assert (advice.verdict, advice.remedies) == ("nothing to try", ())
+        assert advice.missing[0].startswith("averages, as ")
+
+
+@pytest.mark.parametrize("samples", [1, 2])
+def test_hardly_any_samples_are_not_enough(samples):
+    (advice,) = ob.advise(overconfident(200).isel(sample=slice(samples)))
+    assert advice.verdict == "not enough samples"
+
+
 def test_what_a_scan_lacks_is_said():
     data = overconfident(200)
     without = data.drop_vars("probabilities")
@@ -234,7 +309,7 @@ def test_the_code_of_a_change_runs(change):
     probs = data["probabilities"].values[0]
     held_out_labels = data["label"].values
     names = {"held_out_probs": probs, "held_out_labels": held_out_labels, "new_probs": probs}
-    names["model"] = torch.nn.Linear(4, 6)
+    names |= {"model": torch.nn.Linear(4, 6), "task": "classification"}
     exec(code, names)
 
 
@@ -298,7 +373,7 @@ def test_the_code_of_an_average_makes_what_was_measured(group):
     size = len(scan.group)
     for number in (n for n in range(2, size + 1) if size % n == 0):
         code = ob.advice.what_if(scan, average=number).attrs["code"]
-        names = {"model": model}
+        names = {"model": model, "task": "classification"}
         exec(code, names)
         average = names["model"]
         assert len(average.group) == number

@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -37,7 +37,12 @@ from .errors import (
 )
 from .groups import PLACES
 from .nero import least_value, orbit_moments, response_bounds
-from .store import Scan, ScanArrays, arrays_of, load
+from .store import FINISHED, ScanArrays, arrays_of, is_scan, load
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from .store import Scan
 
 __all__ = ["Check", "check", "configured_check"]
 
@@ -135,7 +140,7 @@ class _Rule(NamedTuple):
 
 
 def check(
-    scan: Scan | str | Path,
+    scan: Scan | xr.Dataset | str | Path,
     /,
     *,
     models: Collection[str] | None = None,
@@ -157,8 +162,9 @@ def check(
     decide.
 
     Args:
-        scan: a finished scan, its path, or the path of outputs in an `.npz` file, which have no
-            orbit: with `logits` or `probs`, and `labels`; or `mean`, `variance` and `target`.
+        scan: a finished scan, its `data`, its path, or the path of outputs in an `.npz` file, which
+            have no orbit: with `logits` or `probs`, and `labels`; or `mean`, `variance` and
+            `target`.
         models: the names of the models to check; all by default.
         bins: number of bins of binned measures.
         level: nominal coverage of the intervals.
@@ -256,25 +262,40 @@ def _rule(name: str, limit: float) -> _Rule:
 
 
 def _check_scan(
-    scan: Scan, rules: list[_Rule], draws: dict[str, Any], models: Collection[str]
+    scan: Scan | xr.Dataset, rules: list[_Rule], draws: dict[str, Any], models: Collection[str]
 ) -> list[Check]:
+    arrays = arrays_of(scan)
+    failed = _failed(scan, arrays)
+    for name in models:
+        check_name("model", name, arrays.models)
+    for rule in rules:
+        _check_limit(rule, arrays)
+    return [
+        _row(found, rule.name, model, rule.what, arrays.samples, failed[model])
+        for rule in rules
+        for model, found in _verdicts(scan, rule, draws).items()
+        if not models or model in models
+    ]
+
+
+def _failed(scan: Scan | xr.Dataset, arrays: ScanArrays) -> dict[str, int]:
+    """Return on how many samples each model failed; refuse what is unfinished."""
+    if not is_scan(scan):
+        for model, name in enumerate(arrays.models):
+            blocks = arrays.sample_blocks(FINISHED, model=model)
+            missing = sum(int(np.isnan(part).all(1).sum()) for _, (part,) in blocks)
+            if missing:  # data do not say whether these failed or are unfinished
+                remedy = "pass the scan instead of its data"
+                raise InputError(
+                    "scan", f"all samples of {name}", f"{missing} missing", remedy=remedy
+                )
+        return dict.fromkeys(arrays.models, 0)
     if not scan.complete:
         raise StoreError(
             f"scan: expected a finished one, got one that is {scan.share_done:.0%} done; finish "
             "it first"
         )
-    for name in models:
-        check_name("model", name, scan.models)
-    arrays = arrays_of(scan)
-    for rule in rules:
-        _check_limit(rule, arrays)
-    size, failures = scan.record.data.samples, scan.failures
-    return [
-        _row(found, rule.name, model, rule.what, size, len(failures[model]))
-        for rule in rules
-        for model, found in _verdicts(scan, rule, draws).items()
-        if not models or model in models
-    ]
+    return {name: len(failures) for name, failures in scan.failures.items()}
 
 
 def _row(found: _Judged, name: str, model: str, what: str, samples: int, failed: int = 0) -> Check:
@@ -338,7 +359,7 @@ def _check_outputs(
     return checked
 
 
-def _verdicts(scan: Scan, rule: _Rule, draws: dict[str, Any]) -> dict[str, _Judged]:
+def _verdicts(scan: Scan | xr.Dataset, rule: _Rule, draws: dict[str, Any]) -> dict[str, _Judged]:
     if rule.of_means:
         return _of_means(scan, rule, draws["level"])
     from .calibration import MEASURES, verdict
@@ -354,7 +375,7 @@ def _verdicts(scan: Scan, rule: _Rule, draws: dict[str, Any]) -> dict[str, _Judg
     return {model: (each, None) for model, each in judged.items()}
 
 
-def _of_means(scan: Scan, rule: _Rule, level: float) -> dict[str, _Judged]:
+def _of_means(scan: Scan | xr.Dataset, rule: _Rule, level: float) -> dict[str, _Judged]:
     """Judge a mean over samples of each model."""
     arrays = arrays_of(scan)
     if rule.quantity == "changed":
@@ -364,7 +385,7 @@ def _of_means(scan: Scan, rule: _Rule, level: float) -> dict[str, _Judged]:
             raise InputError(
                 rule.name,
                 "predictions that are classes, texts or boxes",
-                f"a scan of {scan.record.task.name}",
+                f"a scan of {arrays.task}",
                 remedy="use max_gap, or orbical.nero.consistency with a tolerance",
             )
         rows = sample_changes(arrays)["changed"]

@@ -510,6 +510,18 @@ def test_a_measure_of_an_imported_module_is_in_the_calibration_table(
         assert ",own," in CliRunner().invoke(app, words).output
 
 
+def test_the_data_of_a_scan_are_checked_as_the_scan_is(store: Path) -> None:
+    scan = ob.load(store)
+    limits = {"max_gap": 0.1, "min_worst_accuracy": 0.5, "max_changed": 0.2, "max_ece": 0.1}
+    assert ob.check(scan.data, **limits) == ob.check(scan, **limits)
+    assert {row.samples for row in ob.check(scan.data.isel(sample=slice(30)), max_gap=0.1)} == {30}
+    lacking = scan.data.where(scan.data["sample"] != scan.data["sample"][3])
+    with pytest.raises(InputError, match="1 missing; pass the scan"):
+        ob.check(lacking, max_gap=0.1)
+    with pytest.raises(InputError, match="scan: expected"):
+        ob.check(scan.data["score"], max_gap=0.1)
+
+
 def test_an_unfinished_scan_is_refused(tmp_path: Path) -> None:
     images, labels = ob.datasets.digits()
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))

@@ -138,7 +138,8 @@ def what_if(
     change = checked_change(Change(average, recalibrate, reject, coverage), arrays, passing)
     columns: dict[str, list[Any]] = {}
     for model in range(len(arrays.models)):
-        fit, test = predictions_to_change(arrays, model, share, seed, most)
+        rows = rows_to_change(arrays, model, seed, most)
+        fit, test = predictions_to_change(arrays, model, rows, share, seed)
         outcome = change_outcome(change, fit, test, arrays, passing)
         for name, values in change_curves(outcome, arrays.weights, passing).items():
             columns.setdefault(name, []).append(values)
@@ -177,15 +178,20 @@ def checked_change(change: Change, arrays: ScanArrays, passing: float) -> Change
     return change
 
 
-def predictions_to_change(
-    arrays: ScanArrays, model: int, share: float, seed: int, most: int
-) -> tuple[Predictions, Predictions]:
-    """Read at most so many finished samples; return those that fit and those that judge."""
+def rows_to_change(arrays: ScanArrays, model: int, seed: int, most: int) -> Array:
+    """Return the finished samples of a model, at most so many of them."""
     blocks = arrays.sample_blocks(FINISHED, model=model)
     finished = np.flatnonzero(np.concatenate([np.isfinite(part).all(1) for _, (part,) in blocks]))
     if len(finished) > whole_number("most", most, 2):
         chosen = np.random.default_rng(seed).choice(len(finished), most, replace=False)
         finished = finished[np.sort(chosen)]
+    return finished
+
+
+def predictions_to_change(
+    arrays: ScanArrays, model: int, finished: Array, share: float, seed: int
+) -> tuple[Predictions, Predictions]:
+    """Read finished samples; return those that fit and those that judge."""
     names = ["confidence", "correct", *(["probabilities"] if "probabilities" in arrays else [])]
     read: list[list[Array]] = []
     for rows, parts in arrays.sample_blocks(*names, model=model):
@@ -294,8 +300,8 @@ def change_curves(outcome: Outcome, weights: Array, passing: float) -> dict[str,
     return found
 
 
-def change_code(change: Change, group: Group, task: str = "") -> str:
-    """Write Python that makes a change; `task` is a name for that of the scan if it needs one."""
+def change_code(change: Change, group: Group) -> str:
+    """Write Python that makes a change; `model` and `task` are those of the scan."""
     lines = ["import orbical as ob"]
     if change.average > 1:
         name = named_part(group, change.average)
@@ -309,8 +315,7 @@ def change_code(change: Change, group: Group, task: str = "") -> str:
             lines.append(
                 f"group = ob.groups.from_parts({advised_group(group, change.average)!r}, few)"
             )
-        given = ", ".join(filter(None, ("model", chosen, task)))
-        lines.append(f"model = ob.predictors.OrbitAverage({given})")
+        lines.append(f"model = ob.predictors.OrbitAverage(model, {chosen}, task)")
     if change.recalibrate in ("identity", "pooled"):
         kind = "Temperature" if change.recalibrate == "identity" else "OrbitTemperature"
         shape = "[N, C], upright" if kind == "Temperature" else "[N, K, C], along orbits"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from .changes import (
     change_outcome,
     checked_change,
     predictions_to_change,
+    rows_to_change,
 )
 
 if TYPE_CHECKING:
@@ -110,7 +111,8 @@ class Advice:
     Attributes:
         model: Its name.
         verdict: "helps" if a remedy is shown to help, "nothing to do" if none gains more than the
-            margin, "not enough samples" if that cannot be told.
+            margin, "not enough samples" if that cannot be told, "nothing to try" if no remedy
+            applies.
         sentence: The verdict with its numbers.
         remedies: All that apply, best first; `Remedy.helps` says which are shown to help.
         expectations: What training might do; empty if nothing is to do.
@@ -203,24 +205,31 @@ def advise(
 
 def _changes(arrays: ScanArrays, coverage: float) -> tuple[list[Change], tuple[str, ...]]:
     """Return the changes that a scan allows, cheapest first, and what it does not allow."""
-    reject, missing = Change(reject="fitted"), []
+    reject, refused = Change(reject="fitted"), _why_no_average(arrays.group)
     if "probabilities" not in arrays or "label" not in arrays:
         return [reject], (
-            "temperatures, averages and sets, which need a scan with --keep probabilities "
-            "(in Python keep='probabilities')",
+            "temperatures, averages and sets, which need one label a sample and a scan with "
+            "--keep probabilities (in Python keep='probabilities')",
         )
     fitted = [Change(recalibrate=where) for where in RECALIBRATED]
     changes = [fitted[0], reject, *fitted[1:], Change(coverage=coverage)]
     size = len(arrays.group)
-    if arrays.group.closed and size > 1:
+    if not refused:
         partial = tuple(arrays.group.coords) == ("angle",)  # evenly spaced ones are a group
         divisors = [n for n in range(2 if partial else size, size + 1) if size % n == 0]
         places = np.unique(np.linspace(0, len(divisors) - 1, 3).round().astype(int))
         for chosen in (divisors[place] for place in places):
             changes += [Change(chosen), Change(chosen, "pooled")]
-    elif size > 1:
-        missing.append(f"averages, as {arrays.group.spec} is not closed")
-    return changes, tuple(missing)
+    return changes, (refused,) if refused else ()
+
+
+def _why_no_average(group: Group, without_mean: str = "") -> str:
+    """Say why no average over the orbit is tried; empty if it is."""
+    if without_mean:
+        return f"averages, as these outputs of {without_mean} have no mean over the orbit"
+    if len(group) == 1:
+        return f"averages, as {group.spec} has one element"
+    return "" if group.closed else f"averages, as {group.spec} is not closed"
 
 
 def _of_classes(
@@ -235,10 +244,10 @@ def _of_classes(
     most: int,
 ) -> Advice:
     """Advise on one classifier."""
-    fit, test = predictions_to_change(arrays, model, 0.5, seed, most)
-    count = fit.correct.shape[1] + test.correct.shape[1]
-    if count < LEAST:
-        return _too_few(arrays.models[model], count, missing)
+    rows = rows_to_change(arrays, model, seed, most)
+    if len(rows) < LEAST:
+        return _too_few(arrays.models[model], len(rows), missing)
+    fit, test = predictions_to_change(arrays, model, rows, 0.5, seed)
     outcomes = [change_outcome(one, fit, test, arrays, passing) for one in (Change(), *changes)]
     before, *states = (_state(one, arrays, passing) for one in outcomes)
     losses = np.stack([one.loss(arrays.weights, passing) for one in outcomes])
@@ -265,8 +274,9 @@ def _of_scores(arrays: ScanArrays, model: int, margin: float, level: float) -> A
     better = bool(about.get("higher_is_better", True))
     blocks = arrays.sample_blocks("score", model=model)
     score = np.concatenate([mean_of_curves(part, arrays.weights) for _, (part,) in blocks])
-    if "consensus_vs_truth" not in arrays:
-        return Advice(name, "nothing to do", "no average over the orbit is stored", ())
+    has_mean = arrays.attributes("consensus_vs_truth").get("averaged")
+    if refused := _why_no_average(arrays.group, "" if has_mean else arrays.task):
+        return Advice(name, "nothing to try", f"nothing to try: no {refused}", (), (), (refused,))
     average = arrays.read("consensus_vs_truth", model=model).astype(np.float64)
     known = np.isfinite(score) & np.isfinite(average)
     if known.sum() < LEAST:
@@ -279,7 +289,6 @@ def _of_scores(arrays: ScanArrays, model: int, margin: float, level: float) -> A
         margin *= float(np.abs(score[known]).mean())
     states = [{"score": float(values[known].mean())} for values in (score, average)]
     remedy = _remedy(Change(size), arrays, (gain[0], low[0], high[0]), states[0], states[1])
-    remedy = replace(remedy, code=change_code(Change(size), arrays.group, "task"))
     now = f"{arrays.score} {number(states[0]['score'])} over the orbit ({known.sum()} samples)"
     return _advice(name, now, [remedy], gains, margin, level, ())
 

@@ -74,7 +74,7 @@ class OrbitAverage(Wrapper):
         outputs = self._answers(batch)
         if isinstance(outputs, Tensor):
             return self._mean(outputs)
-        mean = self._mean(outputs["mean"])
+        mean = self._mean(self.task.primary(outputs))
         backward = self.group.inverse()
         means = {
             name: self._weighted(move(backward, values))
@@ -134,20 +134,19 @@ class OrbitAverage(Wrapper):
 
 def _checked(task: Task | str | None) -> Task:
     """Return the task if its outputs have a mean."""
-    from ..tasks import Atoms, Classification, Detection, Regression, Text, as_task
+    from ..tasks import Classification, as_task
 
     chosen = Classification() if task is None else as_task(task)
+    if chosen.has_mean:
+        return chosen
     form = getattr(chosen, "uncertainty", None)
-    whole = isinstance(chosen, Regression) and form in ("covariance", "evidential")
-    if whole:
-        raise InputError(
-            "task",
-            "outputs with a mean and variances",
-            f"{chosen.name} with {form}",
-            remedy="average regression with uncertainty='variance' or 'parts'",
-        )
-    if isinstance(chosen, Detection | Atoms | Text):
+    if form is None:
         raise InputError(
             "task", "outputs with a mean", chosen.name, remedy="a scan has their consensus"
         )
-    return chosen
+    raise InputError(
+        "task",
+        "outputs with a mean and variances",
+        f"{chosen.name} with {form}",
+        remedy="average regression with uncertainty='variance' or 'parts'",
+    )

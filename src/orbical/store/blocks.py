@@ -50,6 +50,7 @@ class ScanArrays(ABC):
         chunk: The number of samples that lie together.
         dims: The dimensions of each array, by its name.
         settings: Those of the task, if the scan itself is read and not its data.
+        task: The name of the task.
         score: The meaning of the score, in words.
     """
 
@@ -60,6 +61,7 @@ class ScanArrays(ABC):
     chunk: int
     dims: dict[str, tuple[str, ...]]
     settings: Mapping[str, object] = MappingProxyType({})
+    task: str
     score: str
 
     @abstractmethod
@@ -180,7 +182,7 @@ class StoredArrays(ScanArrays):
 
     def __init__(self, scan: Scan) -> None:
         self.scan, self.settings = scan, scan.record.task.settings
-        self.score = scan.record.score.meaning
+        self.task, self.score = scan.record.task.name, scan.record.score.meaning
         self.models, self.group, self.weights = scan.models, scan.group, scan.group.weights
         self.samples, self.chunk = scan.record.data.samples, scan.record.run.chunk
         self._arrays: Json = dict(scan.arrays)  # zarr types both versions of its format
@@ -212,7 +214,8 @@ class LabeledArrays(ScanArrays):
     """The arrays of a labeled data set: the `data` of a scan, or a selection of it."""
 
     def __init__(self, data: xr.Dataset, group: Group) -> None:
-        self.data, self.group, self.score = data, group, str(data.attrs.get("score", "score"))
+        self.data, self.group = data, group
+        self.task, self.score = (str(data.attrs.get(name, name)) for name in ("task", "score"))
         stated = data.variables.get("weight")
         self.weights = group.weights if stated is None else stated.values.astype(np.float64)
         self.models = [str(name) for name in np.atleast_1d(data["model"].values)]

@@ -87,6 +87,7 @@ class Atoms(Task):
     """
 
     name: ClassVar[str] = "atoms"
+    has_mean = False
     primary_output: ClassVar[str | None] = "answer"
     detail_view: ClassVar[str] = "atoms"
     truth_kind: ClassVar[str] = "quantities"

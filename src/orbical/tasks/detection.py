@@ -94,6 +94,7 @@ class Detection(Task):
     """
 
     name: ClassVar[str] = "detection"
+    has_mean = False
     higher_is_better: ClassVar[bool] = True
     score_unit = "share"
     gap_unit = "share"

@@ -121,6 +121,7 @@ class Regression(Task):
         if per_point:
             self.score_meaning = "root mean square distance of points from the truth"
         self.uncertainty = check_form(uncertainty)
+        self.has_mean = uncertainty not in ("covariance", "evidential")
         if isinstance(self.output, Angles):
             self.score_meaning, self.score_unit = "angle to the truth", self.output.symbol
             self.gap_unit = self.score_unit

@@ -49,6 +49,7 @@ class Variable:
         optional: whether it is stored only if `keep=` names it.
         unit: `"share"` for values in 0..1, a unit such as `"px"`, or nothing.
         higher_is_better: the direction of a quality; None where there is none.
+        averaged: of the score of a consensus, whether `OrbitAverage` makes a model that has it.
     """
 
     dims: tuple[str, ...]
@@ -56,15 +57,16 @@ class Variable:
     optional: bool = False
     unit: str = ""
     higher_is_better: bool | None = None
+    averaged: bool | None = None
 
     @property
     def attributes(self) -> dict[str, object]:
         """The attributes of the stored array."""
-        better = self.higher_is_better
+        known = {"higher_is_better": self.higher_is_better, "averaged": self.averaged}
         return {
             "meaning": self.meaning,
             "units": self.unit,
-            **({} if better is None else {"higher_is_better": better}),
+            **{name: value for name, value in known.items() if value is not None},
         }
 
 
@@ -74,6 +76,7 @@ class About(TypedDict, total=False):
     optional: bool
     unit: str
     higher_is_better: bool
+    averaged: bool
 
 
 def per_element(meaning: str, *dims: str, **about: Unpack[About]) -> Variable:
@@ -146,6 +149,8 @@ class Task(ABC):
     """Of several tensors that a model returns, the one that is compared along the orbit."""
     truth_dims: tuple[str, ...] = ()
     """The dimensions of the targets after `sample`."""
+    has_mean: bool = True
+    """Whether outputs have a mean over the orbit that is an output of the task."""
     quantities: tuple[str, ...] = ()
     """The quantities to request from a model that offers several."""
 
@@ -408,7 +413,8 @@ class Task(ABC):
         }
         if labeled:
             variables["score"] = per_element("score against the truth", **quality)
-            variables["consensus_vs_truth"] = per_sample("score of the consensus", **quality)
+            ability: About = {**quality, "averaged": self.has_mean}
+            variables["consensus_vs_truth"] = per_sample("score of the consensus", **ability)
         return variables
 
     # What follows from it.

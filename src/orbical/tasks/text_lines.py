@@ -75,6 +75,7 @@ class Text(Task):
     """
 
     name: ClassVar[str] = "text"
+    has_mean = False
     primary_output: ClassVar[str | None] = "text"
     higher_is_better: ClassVar[bool] = False
     truth_name: ClassVar[str] = "true_text"
