@@ -122,9 +122,9 @@ class HuggingFacePredictor(TorchPredictor):
 def loading_model(path: Path, kind: str) -> Iterator[None]:
     """Raise what transformers raises as a `ModelError`; no model may outgrow its files.
 
-    A configuration may ask for any number of layers, which would fill the memory before the weights
-    are looked at, so the parameters are counted while they are made. A parameter takes a bit at
-    least, however the weights are quantized.
+    A configuration may ask for any number of layers or labels, which would fill the memory before
+    the weights are looked at, so the parameters are counted while they are made, and labels before
+    they get names. A parameter takes a bit at least, however the weights are quantized.
     """
     files = [path] if path.is_file() else [one for one in path.rglob("*") if one.is_file()]
     room = 8 * sum(one.stat().st_size for one in files)
@@ -134,16 +134,22 @@ def loading_model(path: Path, kind: str) -> Iterator[None]:
         nonlocal made
         new = module._parameters.get(name) is None  # loaded weights are registered once more
         made += parameter.numel() if new and get_ident() == thread else 0
-        if made > room:
+        check(made)
+
+    def check(asked: object) -> None:
+        if isinstance(asked, int) and asked > room:
             raise InputError(
                 "model",
                 f"a {_CONFIG} that fits the weights (at most {room:,} parameters)",
-                f"{str(path)!r}, whose model has {made:,} or more",
+                f"{str(path)!r}, whose model has {asked:,} or more",
                 remedy="copy the folder again",
             )
 
     hook = register_module_parameter_registration_hook(count)
     try:
+        if path.is_dir():
+            config = (path / _CONFIG).read_text("utf-8")
+            json.loads(config, object_hook=lambda part: check(part.get("num_labels")))
         yield
     except OrbicalError:
         raise
