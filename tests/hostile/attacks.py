@@ -605,7 +605,7 @@ def model_folder(folder: Path) -> Attack:
         content = sound[file]
         if file.suffix == ".json" and rng.random() < 0.7:
             document = json.loads(content)
-            document[rng.choice(sorted(document))] = rng.choice(odd)
+            document[rng.choice([*sorted(document), "num_labels"])] = rng.choice(odd)
             document |= {"auto_map": code} if rng.random() < 0.3 else {}
             content = json.dumps(document).encode()
         else:

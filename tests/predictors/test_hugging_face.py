@@ -215,3 +215,16 @@ def test_folders_without_a_known_model_are_refused(config, tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(ModelError, match="expected a folder that save_pretrained wrote"):
         as_predictor(str(tmp_path))
+
+
+@pytest.mark.parametrize("size", ["num_hidden_layers", "hidden_size", "num_labels"])
+@pytest.mark.parametrize("times", [1000, 10**30])
+def test_models_that_are_larger_than_their_files_are_not_built(size, times, classifier, tmp_path):
+    classifier.save_pretrained(tmp_path)
+    as_predictor(str(tmp_path))
+    path = tmp_path / "config.json"
+    config = json.loads(path.read_text())
+    path.write_text(json.dumps(config | {size: config.get(size, 100) * times}))
+    with pytest.raises((InputError, ModelError), match=r"fits the weights|expected a folder"):
+        as_predictor(str(tmp_path))
+    assert not torch.nn.modules.module._global_parameter_registration_hooks

@@ -5,17 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import interpolate
+from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from .._imports import import_extra, reading, words_of
 from .._trees import Tree
-from ..errors import InputError, ModelError
+from ..errors import InputError, ModelError, OrbicalError
 from .model_objects import TorchPredictor, unwrapped_model
 from .predictor import Raw
 
@@ -75,21 +78,17 @@ class HuggingFacePredictor(TorchPredictor):
 
         Raises:
             ModelError: If the folder has no model that transformers knows.
+            InputError: If the configuration asks for a larger model than the files can hold.
         """
         library = import_extra("transformers", "transformers", f"the model {folder!r}")
         here = {"local_files_only": True, "trust_remote_code": False}
-        try:
+        with loading_model(Path(folder), "a folder that save_pretrained wrote"):
             names = library.AutoConfig.from_pretrained(folder, **here).architectures or ["none"]
             model = getattr(library, names[0]).from_pretrained(folder, **here)
             known = (Path(folder) / _PROCESSOR).is_file()
             processor = (
                 library.AutoImageProcessor.from_pretrained(folder, **here) if known else None
             )
-        except Exception as error:  # the library raises many kinds
-            raise ModelError(
-                "model: expected a folder that save_pretrained wrote, got "
-                f"{folder!r} ({words_of(error)})"
-            ) from error
         predictor = cls(model, processor)
         predictor.source = folder
         return predictor
@@ -117,6 +116,49 @@ class HuggingFacePredictor(TorchPredictor):
             return weights
         settings = sorted((name, str(one)) for name, one in self.processor.to_dict().items())
         return hashlib.sha256(f"{weights} {settings}".encode()).hexdigest()[:16]
+
+
+@contextmanager
+def loading_model(path: Path, kind: str) -> Iterator[None]:
+    """Raise what transformers raises as a `ModelError`; no model may outgrow its files.
+
+    A configuration may ask for any number of layers or labels, which would fill the memory before
+    the weights are looked at, so the parameters are counted while they are made, and labels before
+    they get names. A parameter takes a bit at least, however the weights are quantized.
+    """
+    files = [path] if path.is_file() else [one for one in path.rglob("*") if one.is_file()]
+    room = 8 * sum(one.stat().st_size for one in files)
+    thread, made = get_ident(), 0
+
+    def count(module: torch.nn.Module, name: str, parameter: Tensor) -> None:
+        nonlocal made
+        new = module._parameters.get(name) is None  # loaded weights are registered once more
+        made += parameter.numel() if new and get_ident() == thread else 0
+        check(made)
+
+    def check(asked: object) -> None:
+        if isinstance(asked, int) and asked > room:
+            raise InputError(
+                "model",
+                f"a {_CONFIG} that fits the weights (at most {room:,} parameters)",
+                f"{str(path)!r}, whose model has {asked:,} or more",
+                remedy="copy the folder again",
+            )
+
+    hook = register_module_parameter_registration_hook(count)
+    try:
+        if path.is_dir():
+            config = (path / _CONFIG).read_text("utf-8")
+            json.loads(config, object_hook=lambda part: check(part.get("num_labels")))
+        yield
+    except OrbicalError:
+        raise
+    except Exception as error:  # the library raises many kinds
+        raise ModelError(
+            f"model: expected {kind}, got {str(path)!r} ({words_of(error)})"
+        ) from error
+    finally:
+        hook.remove()
 
 
 def processed_for_model(processor: Any, batch: Tree) -> Tensor:

@@ -25,6 +25,7 @@ from torch import Tensor
 from .._imports import import_extra, words_of
 from .._trees import Tree
 from ..errors import InputError, ModelError, check_name, whole_number
+from .hugging_face_models import loading_model
 from .predictor import PartialOutputs, Predictor, Raw, model_on_device, state_hash
 
 SCORINGS = {
@@ -262,14 +263,10 @@ def _loaded(path: Path, tokenizer: object) -> tuple[Any, Any]:
     if path.suffix == ".gguf":
         import_extra("gguf", "transformers", f"the model {str(path)!r}")
         folder, here = path.parent, {**here, "gguf_file": path.name}
-    try:
+    with loading_model(path, "a causal language model"):
         model = library.AutoModelForCausalLM.from_pretrained(folder, **here)
         if tokenizer is None:
             tokenizer = library.AutoTokenizer.from_pretrained(folder, **here)
-    except Exception as error:  # the library raises many kinds
-        raise ModelError(
-            f"model: expected a causal language model, got {str(path)!r} ({words_of(error)})"
-        ) from error
     return model, tokenizer
 
 
