@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -232,8 +231,8 @@ def change_outcome(
 
 def _recalibrated(
     where: str, fit: Predictions, test: Predictions, group: Group, weights: Array
-) -> Iterator[Predictions]:
-    """Yield the samples that fit and those that judge, with probabilities of a temperature."""
+) -> tuple[Predictions, Predictions]:
+    """Return the samples that fit and those that judge, with probabilities of a temperature."""
     classes = np.arange(fit.probs.shape[-1])
     elements = [slice(k, k + 1) for k in range(len(group))]
     learn, use = {
@@ -253,13 +252,15 @@ def _recalibrated(
                 scalings.append(None)
             else:
                 scalings.append(scaling)
-    for side in (fit, test):
-        probs = torch.from_numpy(side.probs)  # arrays would be checked by scikit-learn
-        scaled = [
-            probs[part] if one is None else one.predict_proba(probs[part])
-            for one, part in zip(scalings, use, strict=True)
-        ]
-        yield side.changed(torch.cat(scaled).numpy())
+    # Tensors, since scikit-learn would check arrays; both sides at once, since calls cost more
+    probs = torch.from_numpy(np.concatenate([fit.probs, test.probs], 1))
+    scaled = [
+        probs[part] if one is None else one.predict_proba(probs[part])
+        for one, part in zip(scalings, use, strict=True)
+    ]
+    sides = torch.cat(scaled).numpy()
+    number = len(fit.labels)
+    return fit.changed(sides[:, :number]), test.changed(sides[:, number:])
 
 
 def _cheapest(fit: Predictions, weights: Array, passing: float) -> float:
