@@ -322,10 +322,16 @@ def change_code(change: Change, group: Group, task: str = "") -> str:
         lines.append("scalings = [ob.recalibrate.Temperature(outputs='probabilities')")
         lines.append("            .fit(held_out_probs[:, k], held_out_labels)  # [N, K, C]")
         lines.append(f"            for k in range({len(group)})]  # scalings[k] at element k")
-    if change.reject == "fitted":
-        lines.append("found = ob.advice.what_if(scan, reject='fitted')")
-        lines.append("act = confidence >= found['threshold']  # pass on the others")
-    if change.coverage is not None:
+    if change.coverage is None and change.reject is not None:
+        least = str(change.reject)
+        if change.reject == "fitted":
+            made = [f"average={change.average}"] if change.average > 1 else []
+            made += [f"recalibrate={change.recalibrate!r}"] if change.recalibrate else []
+            given = ", ".join(["scan", *made, "reject='fitted'"])
+            lines.append(f"least = ob.advice.what_if({given})['threshold']  # of each model")
+            least = "least"
+        lines.append(f"act = confidence >= {least}  # pass on the others")
+    if change.coverage is not None:  # sets decide then, whatever the confidence
         lines.append(f"sets = ob.conformal.LAC({change.coverage}, outputs='probabilities')")
         lines.append("sets.fit(held_out_probs, held_out_labels)  # [N, K, C], along orbits")
         lines.append("act = sets.predict_set(new_probs).sum(-1) == 1")
