@@ -199,7 +199,7 @@ export function createDiagnosis(opener, app) {
       return h(
         "td",
         {},
-        before === after || before === "–" ? after : `${before} → `,
+        before === after || before === "–" ? after : `${before}\u00a0→ `,
         before === after || before === "–" ? null : h("b", {}, after),
       );
     };
