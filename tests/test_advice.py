@@ -313,6 +313,19 @@ def test_the_code_of_a_change_runs(change):
     exec(code, names)
 
 
+def test_the_code_acts_as_the_change_does():
+    data = overconfident(200)
+    change = {"recalibrate": "pooled", "reject": "fitted"}
+    found = ob.advice.what_if(data, **change)
+    names = {"scan": data, "confidence": 0.5, "new_probs": data["probabilities"].values[0]}
+    names |= {"held_out_probs": names["new_probs"], "held_out_labels": data["label"].values}
+    exec(found.attrs["code"], names)
+    np.testing.assert_array_equal(names["least"], found["threshold"])
+    assert "confidence >= 0.8 " in ob.advice.what_if(data, reject=0.8).attrs["code"]
+    code = ob.advice.what_if(data, coverage=0.9, **change).attrs["code"]
+    assert code.count("act = ") == 1  # that of the sets
+
+
 def turned(images: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Return images at all quarter turns."""
     every = [images.rot90(k, (2, 3)) for k in range(4)]

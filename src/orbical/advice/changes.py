@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -238,8 +237,8 @@ def change_outcome(
 
 def _recalibrated(
     where: str, fit: Predictions, test: Predictions, group: Group, weights: Array
-) -> Iterator[Predictions]:
-    """Yield the samples that fit and those that judge, with probabilities of a temperature."""
+) -> tuple[Predictions, Predictions]:
+    """Return the samples that fit and those that judge, with probabilities of a temperature."""
     classes = np.arange(fit.probs.shape[-1])
     elements = [slice(k, k + 1) for k in range(len(group))]
     learn, use = {
@@ -259,13 +258,15 @@ def _recalibrated(
                 scalings.append(None)
             else:
                 scalings.append(scaling)
-    for side in (fit, test):
-        probs = torch.from_numpy(side.probs)  # arrays would be checked by scikit-learn
-        scaled = [
-            probs[part] if one is None else one.predict_proba(probs[part])
-            for one, part in zip(scalings, use, strict=True)
-        ]
-        yield side.changed(torch.cat(scaled).numpy())
+    # Tensors, since scikit-learn would check arrays; both sides at once, since calls cost more
+    probs = torch.from_numpy(np.concatenate([fit.probs, test.probs], 1))
+    scaled = [
+        probs[part] if one is None else one.predict_proba(probs[part])
+        for one, part in zip(scalings, use, strict=True)
+    ]
+    sides = torch.cat(scaled).numpy()
+    number = len(fit.labels)
+    return fit.changed(sides[:, :number]), test.changed(sides[:, number:])
 
 
 def _cheapest(fit: Predictions, weights: Array, passing: float) -> float:
@@ -326,10 +327,16 @@ def change_code(change: Change, group: Group) -> str:
         lines.append("scalings = [ob.recalibrate.Temperature(outputs='probabilities')")
         lines.append("            .fit(held_out_probs[:, k], held_out_labels)  # [N, K, C]")
         lines.append(f"            for k in range({len(group)})]  # scalings[k] at element k")
-    if change.reject == "fitted":
-        lines.append("found = ob.advice.what_if(scan, reject='fitted')")
-        lines.append("act = confidence >= found['threshold']  # pass on the others")
-    if change.coverage is not None:
+    if change.coverage is None and change.reject is not None:
+        least = str(change.reject)
+        if change.reject == "fitted":
+            made = [f"average={change.average}"] if change.average > 1 else []
+            made += [f"recalibrate={change.recalibrate!r}"] if change.recalibrate else []
+            given = ", ".join(["scan", *made, "reject='fitted'"])
+            lines.append(f"least = ob.advice.what_if({given})['threshold']  # of each model")
+            least = "least"
+        lines.append(f"act = confidence >= {least}  # pass on the others")
+    if change.coverage is not None:  # sets decide then, whatever the confidence
         lines.append(f"sets = ob.conformal.LAC({change.coverage}, outputs='probabilities')")
         lines.append("sets.fit(held_out_probs, held_out_labels)  # [N, K, C], along orbits")
         lines.append("act = sets.predict_set(new_probs).sum(-1) == 1")

@@ -49,9 +49,10 @@ def _pass(logits: Tensor, labels: Tensor, weight: Tensor, inverse: float) -> _Pa
         block = logits[start : start + size]
         shifted = block - block.amax(1, keepdim=True)
         at_label = shifted.gather(1, labels[start : start + size, None])[:, 0].double()
-        mass = torch.softmax(shifted * inverse, 1)
-        first = mass.mul_(shifted).sum(1).double()
-        second = mass.mul_(shifted).sum(1).double()
+        mass = (shifted * inverse).exp_()  # no greater than 1, and 1 at the largest score
+        whole = mass.sum(1).double()
+        first = mass.mul_(shifted).sum(1).double() / whole
+        second = mass.mul_(shifted).sum(1).double() / whole
         each = torch.stack([first - at_label, second - first.square(), -at_label])
         total += each @ weight[start : start + size]
     return _Pass(*total.tolist())
@@ -93,7 +94,8 @@ def _minimize(evaluate: Callable[[float], _Pass], start: float, accuracy: float)
     raise InputError("X", "scores in a usable range", "no optimal temperature in 200 steps")
 
 
-def _fit_inverse(logits: Tensor, labels: Tensor, weight: Tensor) -> float:
+def _fit_inverse(logits: Tensor, labels: Tensor, weight: Tensor, start: float | None) -> float:
+    """Minimize the NLL from a start; without one, from where logits have unit deviation."""
     step = max(1, len(logits) // _PILOT)
     pilot, pilot_labels = logits[::step].contiguous(), labels[::step].contiguous()
     pilot_weight = weight[::step] / weight[::step].sum()
@@ -104,7 +106,8 @@ def _fit_inverse(logits: Tensor, labels: Tensor, weight: Tensor) -> float:
             "scores that differ between classes",
             "rows of equal ones, for which every temperature gives the same probabilities",
         )
-    start = 1 / deviation if deviation > 0 else 1.0
+    if start is None:
+        start = 1 / deviation if deviation > 0 else 1.0
     if step > 1:
         found = _minimize(
             lambda inverse: _pass(pilot, pilot_labels, pilot_weight, inverse), start, 1e-6
@@ -151,7 +154,8 @@ class Temperature(Calibrator):
     temperature_: float
 
     def _fit(self, outputs: Tensor, labels: Tensor, weight: Tensor) -> None:
-        inverse = _fit_inverse(self._logits(outputs), labels, weight)
+        start = 1.0 if self.outputs == "probabilities" else None  # near it, if they mean anything
+        inverse = _fit_inverse(self._logits(outputs), labels, weight, start)
         if inverse in _LIMITS:
             warnings.warn(_LIMITS[inverse], ConvergenceWarning, stacklevel=callers_level())
         self.temperature_ = 1 / inverse if inverse else math.inf

@@ -102,7 +102,7 @@ const size10 = (value) => Math.floor(Math.log10(Math.abs(value) || 1));
 
 /** A value of a range in as few digits as tell it from others: two of what lies between the ends, and no less than `least`. */
 export function apart(value, [low, high], least = 2) {
-  if (Math.abs(value) < 1e-9 * (high - low)) return "0"; // what rounding left of it
+  if (Math.abs(value) < 1e-6 * (high - low)) return "0"; // what rounding in single precision left of it
   const digits = high > low ? Math.min(Math.max(2 + size10(value) - size10(high - low), least), 12) : 4;
   const rounded = Number(value.toPrecision(digits));
   return digits > 4 ? String(rounded).replace("-", "−") : short(rounded);

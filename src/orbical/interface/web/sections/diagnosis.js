@@ -10,7 +10,7 @@ import { createOrbitPlot } from "../plots/orbit.js";
 import { absent, createFilmStrip, createLayers } from "./causes.js";
 import { createSelect } from "./frame.js";
 
-const percent = (share) => (Number.isFinite(share) ? `${fixed(100 * share, 1)} %` : "–");
+const percent = (share) => (Number.isFinite(share) ? `${fixed(100 * share, 1)}\u00a0%` : "–");
 const signed = (value) => `${value > 0 ? "+" : ""}${fixed(value, 3)}`;
 const WHERE = {
   identity: "temperature, fitted upright",
@@ -199,7 +199,7 @@ export function createDiagnosis(opener, app) {
       return h(
         "td",
         {},
-        before === after || before === "–" ? after : `${before} → `,
+        before === after || before === "–" ? after : `${before}\u00a0→ `,
         before === after || before === "–" ? null : h("b", {}, after),
       );
     };

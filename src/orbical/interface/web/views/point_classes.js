@@ -57,12 +57,11 @@ export function createView(el, state) {
     board.el.setAttribute("aria-label", spoken(given, SCORES).join("; "));
     const seen = [...new Set(panels.flatMap(({ kinds }) => kinds))].filter((kind) => kind >= 0).sort((a, b) => a - b);
     const names = state.task?.classes ?? [];
-    fill(key, [
-      ...seen
-        .slice(0, MOST_CLASSES)
-        .map((kind) => chip(classColor(kind, board.dark()), names[kind] ?? `class ${kind}`)),
-      h("span", {}, spoken(given, SCORES).join(" · ")),
-    ]);
+    const some = seen.slice(0, MOST_CLASSES);
+    fill(
+      key,
+      some.map((kind) => chip(classColor(kind, board.dark()), names[kind] ?? `class ${kind}`)),
+    );
   }
 
   function show({ title, kinds }, { canvas, side }) {
