@@ -783,8 +783,8 @@ def table(shares: dict[tuple[str, str], tuple[Share, int]]) -> Iterator[str]:
                 cells.append("" if world not in row.cells else "?")
                 continue
             found, count = shares[row.name, world]
-            said = f" ({found.caution:.0%})" if found.caution >= 0.005 else ""
-            text = f"{found.right:.1%}"
+            said = f" ({100 * found.caution:.0f} %)" if found.caution >= 0.005 else ""
+            text = f"{100 * found.right:.1f} %"
             fewer = f" [{count}]" if count < TRIALS else ""
             cells.append((text if found.unsaid <= LIMIT else f"**{text}**") + said + fewer)
         what = f" `{row.what}`" if row.what in MEASURES else f" {row.what}" if row.what else ""
@@ -801,7 +801,7 @@ def powers(workers: int) -> Iterator[str]:
     """Yield the rows of the table of power."""
     each = [(name, measure) for name in GAPS for measure in ("ece", "ks")]
     with multiprocessing.get_context("fork").Pool(workers) as pool:
-        shares = [f"{share:.1%}" for share in pool.starmap(power_of, each)]
+        shares = [f"{100 * share:.1f} %" for share in pool.starmap(power_of, each)]
     for row, name in enumerate(GAPS):
         yield f"| {name} | {' | '.join(shares[2 * row : 2 * row + 2])} |"
 
@@ -823,8 +823,8 @@ def page(results: Results, workers: int) -> str:
         worlds=worlds,
         table="\n".join(table(shares)),
         powers="\n".join(powers(workers)),
-        sharp=most_power(0.84, 0.92),
-        spread=most_power(0.5, 0.92),
+        sharp=100 * most_power(0.84, 0.92),
+        spread=100 * most_power(0.5, 0.92),
         shown="\n".join(f"| `{name}` | `{other}` |" for name, other in sorted(SHOWN_BY.items())),
     )
 

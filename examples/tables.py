@@ -66,7 +66,7 @@ def main() -> None:
         right = scan.data["correct"].sel(model=model).mean("sample").values
         print(
             f"{model:>11}: {right[0]:.1%} right as given, {right[1]:.1%} exchanged; "
-            f"{float(changed.sel(model=model)):.1%} of the answers depend on the order"
+            f"{float(changed.sel(model=model)):.1%} of the predictions depend on the order"
         )
 
 

@@ -101,4 +101,4 @@ def test_the_page_says_which_cells_have_fewer_data_sets(tmp_path: Path, monkeypa
     text = interval_tables.page(results, 1)
     assert "Cells with fewer data sets, 1 of 2, have their number in brackets;" in text
     line = next(one for one in text.splitlines() if one.startswith("| `calibration.oracle_bound`"))
-    assert line.startswith("| `calibration.oracle_bound` | 95.0% | ? | ? | 95.0% [375] |")
+    assert line.startswith("| `calibration.oracle_bound` | 95.0 % | ? | ? | 95.0 % [375] |")

@@ -4,9 +4,9 @@ Interpolated rotation is not a group action. So a group that lies in D4 moves sq
 by index; any other group resamples all its elements alike, the identity included, and the action
 defect says what the resampling costs.
 
-An image turned by 45 degrees has corners that no camera saw. Where the group is not D4, a model
+An image rotated by 45 degrees has corners that no camera saw. Where the group is not D4, a model
 should see only what was seen: `PairWindow` gives it the central `size` pixels of pairs that are
-large enough for every element, and `FieldWindow` moves its answers, and the larger truth, alike.
+large enough for every element, and `FieldWindow` moves its outputs, and the larger truth, alike.
 """
 
 from __future__ import annotations
@@ -270,7 +270,7 @@ class ImagePair(Images):
 
 
 class VectorField(Images):
-    """Displacements `[B, 2, H, W]` in pixels (dx to the right, dy down): moved and turned.
+    """Displacements `[B, 2, H, W]` in pixels (dx to the right, dy down): moved and rotated.
 
     An element `A` of the plane carries a vector `v` at `p` to `A v` at `A p`; reversed time
     changes its sign. `interpolation` and `padding` are those of `Images`.
@@ -288,7 +288,7 @@ class VectorField(Images):
         return torch.einsum("kij,kbjhw->kbihw", action_matrices(turn, moved), moved)
 
     def check(self, group: Group, x: Tensor) -> None:
-        """Check the shape, and that vectors can be turned."""
+        """Check the shape, and that vectors can be rotated."""
         super().check(group, x)
         check_affine(group, "VectorField")
 
@@ -460,7 +460,7 @@ class _Central(Images):
 
 
 class PairWindow(_Central, ImagePair):
-    """The central `size` pixels of larger pairs `[B, 2, C, H, W]`, turned inside them.
+    """The central `size` pixels of larger pairs `[B, 2, C, H, W]`, rotated inside them.
 
     `interpolation` is that of `Images`; nothing lies outside, so there is no padding.
 

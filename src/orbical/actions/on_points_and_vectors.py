@@ -36,7 +36,7 @@ class Rows(Exact):
 
 
 class Points(OfFinite, Exact):
-    """Positions `[B, n, d]` in the plane or in space: turned, shifted, reordered.
+    """Positions `[B, n, d]` in the plane or in space: rotated, shifted, reordered.
 
     >>> import torch
     >>> from orbical.groups import cyclic
@@ -77,7 +77,7 @@ class Points(OfFinite, Exact):
 
 
 class Position(Points):
-    """One position `[B, d]` in the plane or in space, such as a centroid: turned and shifted.
+    """One position `[B, d]` in the plane or in space, such as a centroid: rotated and shifted.
 
     >>> import torch
     >>> from orbical.groups import translations
@@ -146,7 +146,7 @@ def _projected(maps: np.ndarray, x: Tensor) -> Tensor:
 
 
 class Vectors(Exact):
-    """Vectors `[B, ..., d]`: turned, never shifted.
+    """Vectors `[B, ..., d]`: rotated, never shifted.
 
     With `per_point=True` they belong to points, `[B, n, d]`, and permutations reorder them too.
     """

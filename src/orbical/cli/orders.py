@@ -23,7 +23,7 @@ def orders(
     seed: Annotated[int, typer.Option(min=0)] = 0,
     format_: str = "text",
 ) -> None:
-    """Show what the order of options does to the answers of models.
+    """Show how the order of options changes a model's predictions.
 
     \b
     orbical scan -t choice -m gemma=models/gemma -d questions.csv -o run.zarr

@@ -174,8 +174,8 @@ class OrbitTemperature(Temperature):
         T = argmin_T  sum_i w_i sum_g w_g NLL(z_ig, y_i; T)
 
     with the group's quadrature weights w_g. A temperature fitted at the identity alone is optimal
-    there and may be far off at other elements, where a model that is not invariant is often as sure
-    and less accurate.
+    there and may be far off at other elements, where a model that is not invariant is often as
+    confident and less accurate.
 
     Args:
         outputs: what `X` is, `"logits"` or `"probabilities"` (rows that sum to 1).

@@ -28,9 +28,9 @@ def percent(value: float, digits: int = 0) -> str:
 
     Example:
         >>> percent(0.9513), percent(0.9513, 1)
-        ('95%', '95.1%')
+        ('95 %', '95.1 %')
     """
-    return f"{value:.{digits}%}"
+    return f"{100 * value:.{digits}f} %"
 
 
 def count(value: float) -> str:

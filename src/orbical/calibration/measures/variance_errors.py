@@ -227,7 +227,7 @@ class Coverage:
         observed: `[..., L]` (weighted) share of samples whose target lies in the region of that
             level.
         error: `[...]` mean of |observed - level| over the levels: 0 for a calibrated model with
-            infinitely many samples, 1/2 for one that is always far too low or far too sure.
+            infinitely many samples, 1/2 for one that is always far too low or too confident.
     """
 
     levels: Tensor

@@ -128,7 +128,7 @@ def _checked_path(path: str | Path) -> Path:
         raise InputError("path", "the name of a file", f"the folder {str(path)!r}")
     there = next(one for one in target.absolute().parents if one.exists())
     if not (there.is_dir() and os.access(there, os.W_OK)):
-        raise _unwritable(target, f"{str(there)!r} is no folder in which you may write")
+        raise _unwritable(target, f"{str(there)!r} is not a folder that you can write to")
     beside = target.with_suffix("")
     if beside.exists() and not _is_report(beside) and not _is_empty(beside):
         raise InputError(

@@ -50,11 +50,11 @@ export function ceilingWords({ ceiling, certified }, noun) {
 /** The price of symmetry: how much of it a model breaks, and must break to be that accurate. */
 export function priceWords({ broken, broken_at_least: least, ceiling, averaged }, noun) {
   if (!known(broken)) return "";
-  const does = `it classifies ${percent(broken)} of the ${noun} unlike most of their orbit`;
+  const share = `${percent(broken)} of the ${noun}`;
   const itself = averaged ? "not averaged over the orbit, " : "";
-  if (!known(least) || least <= 0) return `: ${itself}${does}.`;
-  const needs = `any model so accurate breaks the symmetry on at least ${percent(least)}`;
-  return `: ${itself}its accuracy of ${fixed(ceiling + least, 3)} is above the ceiling; ${needs}, and ${does}.`;
+  if (!known(least) || least <= 0) return `: ${itself}it breaks the symmetry on ${share}.`;
+  const needs = `any model so accurate breaks the symmetry on at least ${percent(least)}, this one on ${share}`;
+  return `: ${itself}its accuracy of ${fixed(ceiling + least, 3)} is above the ceiling; ${needs}.`;
 }
 
 /** How small the calibration error could be with these confidences. */
