@@ -199,7 +199,8 @@ def compare_groups(
     For each group: the share of samples matched with others of their orbit; the accuracy ceiling
     and floor of invariant models on these samples, and an interval certified for the population
     (`certified_ceiling`); an estimate from nearest neighbors across orbits (`neighbor_ceiling`),
-    which is all that there is where no samples coincide; the shares of correct, incorrect and
+    which is all that there is where no samples coincide, and is biased where samples are copies of
+    each other, as in augmented data; the shares of correct, incorrect and
     extrinsic invariance; and the calibration error that the symmetry forces on confident models, as
     a curve in p. The trivial group comes first: its cost is not due to a symmetry (equal points
     with different labels). With a `representation` the data are values, and the floor of the
