@@ -104,7 +104,7 @@ if __name__ == "__main__":
     worst = {"deformation": np.array([[float(found[name][0, sample]) for name in NAMES]])}
     moved = task.input.apply(ob.groups.Elements(worst, 1), test_set[0][sample : sample + 1])[0]
     true = int(test_set[1][sample])
-    with style.figure_style():
+    with style.styled():
         figure = style.figure(style.COLUMN, 2.1)
         pictures = {"upright": test_set[0][sample : sample + 1], "worst deformation": moved}
         for axis, (name, image) in zip(figure.subplots(1, 2), pictures.items(), strict=True):
