@@ -64,6 +64,10 @@ def test_inputs_that_the_scan_did_not_keep_are_passed_as_data(tmp_path):
         assert done.exit_code == 0, done.output
         sizes.append((tmp_path / "page.html").stat().st_size)
     assert sizes[0] < sizes[1]
+    np.savez(tmp_path / "others.npz", x=images[::-1])
+    done = run(tmp_path / "run.zarr", "-o", tmp_path / "other.html", "-d", tmp_path / "others.npz")
+    assert "expected the data of the scan" in str(done.exception)
+    assert not (tmp_path / "other.html").exists()
 
 
 @pytest.mark.parametrize("earlier", ["page.html", "page/index.html"])

@@ -23,7 +23,7 @@ from ..data import Samples, as_preprocessing, recorded_preprocessing
 from ..errors import InputError, ModelError, OrbicalError
 from ..groups import Elements
 from ..predictors import Predictor, as_predictor
-from ..scanning import Sweep, errors_in, plain_setting
+from ..scanning import Sweep, describe_data, errors_in, plain_setting
 from ..store import ModelEntry, Scan
 from ..tasks import Reader, Task
 from .background import DaemonPool, result_within
@@ -105,18 +105,24 @@ class LiveModels:
         stated = extras.task is not None or extras.read is not None
         self._readable = stated or scan.record.task.read is None
         self.task = self._find_task(extras.task, extras.read)
-        data, count = extras.data, scan.record.data.samples
-        if data is not None:
-            data = Samples(data if self.task is None else self.task.take(data))
-            if len(data) != count:
-                raise InputError("data", f"the {count} samples of the scan", len(data))
-        self.data: Samples | None = data
+        self.data = None if extras.data is None else self._taken(extras.data)
         self.action = self._find_action() if self.task is None else self.task.input
         self._workers: dict[str, DaemonPool] = {}
         self._sweeps: dict[tuple[str, torch.device], Sweep] = {}
         self._starting = threading.Lock()
         self._libraries = ThreadpoolController()
         self._check_models()
+
+    def _taken(self, data: object) -> Samples:
+        """Take the inputs, which must be those of the scan, as far as their first samples tell."""
+        samples = Samples(data if self.task is None else self.task.take(data))
+        known = self.scan.record.data
+        if len(samples) != known.samples:
+            raise InputError("data", f"the {known.samples} samples of the scan", len(samples))
+        given = None if self.task is None else describe_data(samples)
+        if given is not None and given.labeled == known.labeled and given.first != known.first:
+            raise InputError("data", f"the data of the scan [{known.first}]", f"[{given.first}]")
+        return samples
 
     def read_from(self, scan: Scan, row: Callable[[str, int, int | None], Array]) -> None:
         """Read stored inputs from the same scan, opened again."""
