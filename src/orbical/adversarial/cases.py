@@ -59,12 +59,12 @@ def worst_case(
     """Search for the element of a continuous group that hurts a model most, for each sample.
 
     The search begins at the worst of the sampled elements, as a scan finds them, and goes on
-    between them: along the gradient of the score where torch can differentiate the model and the
-    score, otherwise by golden section along each coordinate. It is deterministic, and its result is
-    never better for the model than the worst sampled element. That is a lower bound of the harm.
-    For equally spaced rotations of the plane there is a bound from the other side too: the score
-    that no angle is beyond if the response has the degree that its sampled spectrum shows
-    (`orbical.nero.circle_bracket`), or if it changes no faster than `lipschitz`. The search tests
+    between them: along the gradient of the score where torch can differentiate the model and
+    the score, otherwise by golden section along each coordinate. It is deterministic, and its
+    result is never better for the model than the worst sampled element. That is a lower bound of
+    the harm. For equally spaced rotations of the plane there is a bound from the other side too:
+    the score that no angle is beyond if the response has the degree that its sampled spectrum
+    shows (`orbical.nero.circle_bracket`), or if it changes no faster than `lipschitz`. The search tests
     this: where it finds a worse score, there is no bound.
 
     Args:
@@ -125,7 +125,8 @@ def worst_case(
     if lipschitz is not None:
         real_number("lipschitz", lipschitz, ">= 0")
     settings = {"batch_size": batch_size, "device": device, "preprocess": preprocess}
-    recipe = search_recipe(models, data, as_group(group), as_task(task), **settings)  # type: ignore[arg-type]
+    what = as_group(group), as_task(task)
+    recipe = search_recipe(models, data, *what, **settings)  # type: ignore[arg-type]
     chart = chart_of(recipe.group)
     found: dict[str, list[dict[str, Array]]] = {name: [] for name in recipe.models}
     searches = len(found) * len(recipe.samples)
