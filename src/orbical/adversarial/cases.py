@@ -64,8 +64,8 @@ def worst_case(
     result is never better for the model than the worst sampled element. That is a lower bound of
     the harm. For equally spaced rotations of the plane there is a bound from the other side too:
     the score that no angle is beyond if the response has the degree that its sampled spectrum
-    shows (`orbical.nero.circle_bracket`), or if it changes no faster than `lipschitz`. The search tests
-    this: where it finds a worse score, there is no bound.
+    shows (`orbical.nero.circle_bracket`), or if it changes no faster than `lipschitz`. The search
+    tests this: where it finds a worse score, there is no bound.
 
     Args:
         models: a model, or a dictionary of names and models, as for `orbical.scan`.
@@ -125,7 +125,7 @@ def worst_case(
     if lipschitz is not None:
         real_number("lipschitz", lipschitz, ">= 0")
     settings = {"batch_size": batch_size, "device": device, "preprocess": preprocess}
-    what = as_group(group), as_task(task)
+    what = as_group(group), as_task(task)  # type: ignore[arg-type]
     recipe = search_recipe(models, data, *what, **settings)  # type: ignore[arg-type]
     chart = chart_of(recipe.group)
     found: dict[str, list[dict[str, Array]]] = {name: [] for name in recipe.models}
