@@ -471,8 +471,9 @@ def _terms(arrays: ScanArrays, rule: _Rule, model: int) -> Iterator[np.ndarray]:
     name = _variable(rule)
     if name not in arrays:
         if rule.quantity in _AVERAGED:
-            remedy = "scan data with labels"
-            raise InputError(rule.name, "a labeled scan", "one without labels", remedy=remedy)
+            expected = "a labeled scan whose predictions are right or wrong"
+            remedy = "scan data with labels, or set a limit for the score"
+            raise InputError(rule.name, expected, f"another one, of {arrays.task}", remedy=remedy)
         wanted = rule.quantity.partition("_gap")[0]
         raise InputError(rule.name, f"a scan with {wanted}", f"one without {name!r}")
     identity, weights = arrays.group.identity, arrays.group.weights

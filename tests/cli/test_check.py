@@ -548,3 +548,11 @@ def test_other_formats_have_the_same_rows_and_status(store: Path, flag: str) -> 
         assert len(lines) == 2 + len(rows)
         assert lines[2].startswith("| a | max_gap | invariance gap |")
         assert lines[-1].endswith("| fail |")
+
+
+def test_a_labeled_scan_without_right_and_wrong_is_not_called_unlabeled() -> None:
+    x = torch.rand(4, 1, 8, 8)
+    scan = ob.scan(lambda b: b, (x, x), group="flips", task="dense_regression", progress=False)
+    assert scan.record.data.labeled
+    with pytest.raises(InputError, match=r"right or wrong, got another one, of dense_regression"):
+        ob.check(scan, min_accuracy=0.5)

@@ -224,7 +224,7 @@ def _changes(arrays: ScanArrays, coverage: float) -> tuple[list[Change], tuple[s
 
 
 def _why_no_average(group: Group, without_mean: str = "") -> str:
-    """Say why no average over the orbit is tried; empty if it is."""
+    """Return why no average over the orbit is tried; empty if it is."""
     if without_mean:
         return f"averages, as these outputs of {without_mean} have no mean over the orbit"
     if len(group) == 1:

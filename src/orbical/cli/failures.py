@@ -44,7 +44,8 @@ def failures(
 
     scan = open_scan(store)
     found = find(scan, by or None, clusters=clusters, most=most, level=level, seed=seed)
-    headings = ["failure", "share wrong", "confidence", "harm", "others", "elsewhere", "samples"]
+    headings = ["failure", "share wrong", "confidence", "harm", "harm of others"]
+    headings += ["harm elsewhere", "samples"]
     rows: list[list[Cell]] = [
         [
             f"{one.column} {one.value} {one.where}".strip(),
