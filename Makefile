@@ -30,7 +30,7 @@ demo: $(DEMO_READY) ## scan two digit networks along the circle and open the vie
 # some forty times.
 RUN := OMP_NUM_THREADS=1 MPLBACKEND=Agg PYTHONDONTWRITEBYTECODE= ORBICAL_SITE=site
 STUDIES := studies/tests studies/orbical_studies audits/tests audits/orbical_audits
-PYTEST := $(RUN) $(BIN)/pytest -n $(WORKERS) --dist loadfile $(ARGS)
+PYTEST := $(RUN) $(BIN)/pytest -n $(WORKERS) --dist loadfile --max-worker-restart 0 $(ARGS)
 
 test: $(DEV_READY) ## linters, types, unit tests, a few journeys with a browser: five minutes on two cores
 	@$(MAKE) --no-print-directory --jobs $(WORKERS) types style
@@ -107,8 +107,11 @@ vulnerabilities: $(DEV_READY) ## look up known vulnerabilities of what is instal
 	@$(BIN)/pip-audit --skip-editable
 	@$(BIN)/pip-audit --requirement requirements-dev.lock --require-hashes --disable-pip
 
+# Not torch: which build of it, and so what it needs, is a choice. uv asks the index in UV_INDEX_URL.
 lock: $(DEV_READY) ## pin the versions of .venv, with the hashes of their files, in requirements-dev.lock
-	@$(BIN)/python tools/lock_dependencies.py
+	@$(BIN)/python -m pip freeze --exclude-editable --exclude torch --exclude triton | sed 's/+.*//' | \
+		$(BIN)/uv pip compile --quiet --no-deps --generate-hashes --no-annotate --python $(BIN)/python \
+		--custom-compile-command 'make lock' --output-file requirements-dev.lock -
 
 studies: $(DEV_READY) ## list the studies
 	@$(BIN)/orbical-study
