@@ -26,7 +26,7 @@ import torch
 
 from orbical import bounds, calibration, selective
 from orbical.calibration import MEASURES, list_measures
-from orbical.calibration.intervals.limits import one_caution
+from orbical.calibration.intervals.limits import first_interval_caution
 from orbical.calibration.measure_tables import Outputs, Predictions, Settings
 from orbical.nero.agreement import areas_under_roc
 
@@ -98,7 +98,7 @@ def covers(found: Any, truth: float) -> Found:
     """Return whether an interval contains the truth, up to rounding, and its caution."""
     low, high = (found.low, found.high) if hasattr(found, "low") else found[-2:]
     inside = float(low) <= truth + 1e-9 and truth - 1e-9 <= float(high)
-    return float(inside), one_caution(getattr(found, "caution", ""))
+    return float(inside), first_interval_caution(getattr(found, "caution", ""))
 
 
 def rejects(found: calibration.Comparison) -> Found:

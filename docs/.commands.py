@@ -60,7 +60,8 @@ def _section(name: str, command: Any, group: Any) -> str:
             label = re.sub(r" ?<[^>]*>", "", record[0])
             sections.setdefault(title, []).append(f"| `{label}` | {_escaped(record[1])} |\n")
     for title, rows in sections.items():
-        text += f"\n**{title}**\n\n| option | meaning |\n|---|---|\n{''.join(rows)}"
+        kind = "argument" if title == "Arguments" else "option"
+        text += f"\n**{title}**\n\n| {kind} | meaning |\n|---|---|\n{''.join(rows)}"
     return text
 
 

@@ -71,7 +71,7 @@ def noisy(samples: int) -> xr.Dataset:
 def overconfident(samples: int) -> xr.Dataset:
     """A model that is too confident in the same way everywhere."""
     rng = np.random.default_rng(2)
-    probs = rng.dirichlet(np.full(6, 2.0), samples)
+    probs = rng.dirichlet(np.full(6, 0.6), samples)
     return scanned(along(sharpened(probs, 4.0)), drawn(probs, rng))
 
 
@@ -135,6 +135,47 @@ def test_an_honest_invariant_model_is_rarely_said_to_need_help():
     assert verdicts.count("helps") <= 2  # 15 draws at a size of 5 %: three are seen in 4 %
 
 
+def wrong_but_sure(samples: int) -> xr.Dataset:
+    """A model that hits one class in six, and says so with a confidence of chance."""
+    rng = np.random.default_rng(6)
+    return scanned(rng.dirichlet(np.full(6, 0.2), (samples, K)), rng.integers(0, 6, samples))
+
+
+def right_where_it_is_sure(samples: int) -> xr.Dataset:
+    """A model that hits one class in six, but is right for 3 % of the samples, if it is sure."""
+    rng = np.random.default_rng(7)
+    labels = rng.integers(0, 6, samples)
+    probs = 0.6 * np.eye(6)[(labels + rng.integers(1, 6, samples)) % 6] + 0.4 / 6
+    sure = rng.random(samples) < 0.03
+    probs[sure] = 0.9 * np.eye(6)[labels[sure]] + 0.1 / 6
+    return scanned(along(probs), labels)
+
+
+@pytest.mark.parametrize("world", [wrong_but_sure, right_where_it_is_sure])
+@pytest.mark.parametrize("samples", [60, 200, 1000, 4000])
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_remedy_that_answers_hardly_anything_does_not_help(world, samples, kept):
+    data = world(samples) if kept else world(samples).drop_vars("probabilities")
+    (advice,) = ob.advise(data)
+    assert advice.verdict in ("nothing helps", "not enough samples")
+    assert not any(remedy.helps for remedy in advice.remedies)
+    if samples == 4000:  # passing all predictions on costs less than this model, and is no remedy
+        assert advice.verdict == "nothing helps"
+        assert any(remedy.low > 0 for remedy in advice.remedies)
+        assert advice.expectations
+
+
+@pytest.mark.parametrize("world", [noisy, overconfident, overconfident_at_half])
+@pytest.mark.parametrize("samples", [60, 300])
+@pytest.mark.parametrize("passing", [0.1, 0.5, 0.9])
+def test_what_helps_answers_and_costs_less_than_no_model(world, samples, passing):
+    for remedy in ob.advise(world(samples), passing=passing)[0].remedies:
+        if remedy.helps:
+            assert remedy.low > 0
+            assert remedy.after["answered"] >= 0.05
+            assert remedy.after["cost"] < passing
+
+
 def test_with_many_samples_there_is_nothing_to_do_and_with_few_it_is_not_told():
     for samples, verdict in ((4000, "nothing to do"), (100, "not enough samples")):
         probs, labels = calibrated(samples, 0)
@@ -143,7 +184,7 @@ def test_with_many_samples_there_is_nothing_to_do_and_with_few_it_is_not_told():
         assert not advice.expectations
     few = ob.advise(scanned(along(probs[:20]), labels[:20]))[0]
     assert few.verdict == "not enough samples"
-    assert "20 finished samples" in few.sentence
+    assert "20 of 20 samples have a score at every element; at least 40 are" in few.sentence
 
 
 def test_the_gain_is_the_difference_of_costs_that_what_if_states():
@@ -282,6 +323,29 @@ def test_what_a_scan_lacks_is_said():
     for wrong in ({"average": 3}, {"recalibrate": "here"}, {"passing": 1.0}, {"reject": "best"}):
         with pytest.raises(InputError, match=next(iter(wrong))):
             ob.advice.what_if(data, **wrong)
+
+
+def test_views_in_which_a_detector_finds_nothing_are_passed_on():
+    """They have no confidence, and where the consensus is out of view, no score against it."""
+    data = overconfident(200).drop_vars("probabilities")
+    empty = (np.arange(200) < 40)[:, None] & (np.arange(K) == 3)
+    data["confidence"] = data["confidence"].where(~empty)
+    data["score_vs_consensus"] = data["score_vs_consensus"].where(~empty)
+    data["score"] = data["score"].where(~empty, 0.0)
+    data["correct"] = data["correct"].where(~empty, 0.0)
+    (advice,) = ob.advise(data)
+    assert "on the half of the samples that judges (100), " in advice.sentence
+    found = ob.advice.what_if(data)
+    assert found.attrs["held"] + found.attrs["tested"] == 200
+    assert np.isfinite(found["ece"]).all()
+    others = found["answered"].isel(element=slice(3)).mean()
+    assert float(found["answered"][0, 3]) < float(others) - 0.1
+
+
+def test_atoms_have_no_labels_to_advise_on():
+    data = overconfident(60).drop_vars(["score", "correct"]).assign_attrs(task="atoms")
+    with pytest.raises(InputError, match="expected labels, got a scan of atoms without any"):
+        ob.advise(data)
 
 
 def test_the_command_prints_what_python_returns(tmp_path):

@@ -78,9 +78,42 @@ def test_every_name_on_a_page_or_in_a_script_exists() -> None:
     assert not missing, "\n".join(sorted(missing))
 
 
+MEMBER = re.compile(r"(?<![\w.])([A-Z]\w+)\.([a-z]\w*)")
+
+
+def unknown_members(text: str) -> set[str]:
+    """Return the members `Class.x` of public classes of orbical that these do not have."""
+    rooms = [getattr(orbical, name) for name in orbical.__all__]
+    rooms = [room for room in rooms if isinstance(room, ModuleType) and hasattr(room, "__all__")]
+    wrong = set()
+    for name, member in MEMBER.findall(text):
+        kinds = [getattr(room, name) for room in rooms if name in room.__all__]
+        has = (
+            hasattr(kind, member)
+            or any(member in vars(base).get("__annotations__", {}) for base in kind.__mro__)
+            or f"self.{member}" in inspect.getsource(kind)
+            for kind in kinds
+            if inspect.isclass(kind)
+        )
+        if kinds and not any(has):
+            wrong.add(f"{name}.{member}")
+    return wrong
+
+
+def test_every_member_of_a_class_on_a_page_exists() -> None:
+    assert unknown_members("`Comparison.p_value`, `Comparison.gone`") == {"Comparison.gone"}
+    pages = [path for pattern in TEXTS for path in ROOT.glob(pattern)]
+    wrong = {
+        f"{path.relative_to(ROOT)}: {member}"
+        for path in pages
+        for member in unknown_members(path.read_text(encoding="utf-8"))
+    }
+    assert not wrong, "\n".join(sorted(wrong))
+
+
 def test_every_function_of_calibration_is_on_one_page_of_the_reference() -> None:
     pages = (ROOT / "docs" / "api" / "calibration").glob("*.md")
-    texts = [page.read_text(encoding="utf-8").partition("members:")[2] for page in pages]
+    texts = [page.read_text(encoding="utf-8").partition("members:\n")[2] for page in pages]
     listed = [line.strip().removeprefix("- ") for text in texts for line in text.splitlines()]
     assert sorted(filter(None, listed)) == sorted(orbical.calibration.__all__)
 

@@ -99,6 +99,35 @@ def test_another_name_is_answered_with_those_that_are_known(net, given, message)
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize("names", ["imagenet", "unit", "symmetric", "bytes", "imagenet,bgr"])
+@pytest.mark.parametrize("kind", [torch.uint8, torch.float32])
+def test_pixels_of_0_to_255_are_refused_where_a_name_expects_0_to_1(net, names, kind, tmp_path):
+    pixels = (IMAGES * 256).floor().to(kind)
+    said = rf"data: expected images with values from 0 to 1 for preprocess='{names}', got \d+ \.\. "
+    for data in (pixels, tmp_path / "pixels.npz"):
+        np.savez(tmp_path / "pixels.npz", x=pixels.numpy())
+        with pytest.raises(InputError, match=said + r"25\d; divide them by 255"):
+            scanned(net, data, preprocess=names)
+    with pytest.raises(InputError, match=said):
+        ob.testing.layer_errors(
+            net, pixels, group="cyclic:4", task="classification", preprocess=names
+        )
+
+
+@pytest.mark.parametrize(
+    ("images", "names"),
+    [
+        (IMAGES * 1.2 - 0.1, "imagenet"),  # interpolation overshoots
+        ((IMAGES - 0.5) * 6, "bytes"),  # standardized
+        (IMAGES * 255, "bgr"),  # `unit` only leaves values as they are
+        (IMAGES * 255, None),
+        ((IMAGES > 0.5).to(torch.uint8), "unit"),
+    ],
+)
+def test_other_values_are_prepared_as_they_are(net, images, names):
+    assert scanned(net, images, preprocess=names).complete
+
+
 class ToTensor:
     """As in torchvision: it takes images of Pillow, and no tensors."""
 

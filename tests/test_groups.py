@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 import orbical as ob
 from orbical import groups
 from orbical.errors import InputError
-from orbical.groups.group import is_closed
+from orbical.groups.making import is_closed
 
 SPECS = [
     "trivial",
@@ -397,3 +397,9 @@ def test_a_product_lists_each_element_once(spec, count):
     np.testing.assert_allclose(group.weights, 1 / count)
     assert {*group.layout.index.ravel().tolist()} == {*range(count)}
     assert np.allclose(group.parts["plane"][group.identity], np.eye(3))
+
+
+def test_a_product_names_each_measure_once():
+    assert groups.parse("scales:0.5:2:3*cyclic:4*permutations:2").measure == (
+        "log-uniform on the sampled window; Haar"
+    )

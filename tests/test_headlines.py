@@ -39,7 +39,7 @@ def test_accuracy_is_stated_at_three_places_with_the_confidence(halves):
     scan = scanned(bright, halves)
     assert ob.nero.headline(scan) == (
         "model: 100.0 % (83–100 %) correct upright, 50.0 % over all rotations and "
-        "0.0 % (0–17 %) rotated by 180°, "
+        "0.0 % (0–22 %) rotated by 180°, "
         "still 100.0 % confident there (20 samples)."
     )
 
@@ -60,8 +60,40 @@ def test_a_model_that_does_not_change_is_said_to_be_the_same_everywhere(halves):
 def test_a_model_that_is_worst_upright_is_said_to_be(halves):
     said = ob.nero.headline(scanned(lambda images: -bright(images), halves))
     assert said.startswith(
-        "model: 0.0 % (0–17 %) correct upright, where it is worst, and 50.0 % over all"
+        "model: 0.0 % (0–22 %) correct upright, where it is worst, and 50.0 % over all"
     )
+
+
+def test_confidence_is_that_of_what_was_found_and_the_rest_is_counted():
+    """A detector that missed half of its objects, and was right about the others, was "still" sure.
+
+    Confidence was compared with an accuracy that counts what was missed.
+    """
+    right, sure = np.ones((1, 8, ANGLES)), np.full((1, 8, ANGLES), 0.75)
+    right[:, :6, 1], sure[:, :6, 1] = 0, np.nan
+    group, dims = ob.groups.rotations(ANGLES), ("model", "sample", "element")
+    values = {"score": right, "score_vs_consensus": right, "correct": right, "confidence": sure}
+    data = xr.Dataset(
+        {name: (dims, one, {"units": "share"}) for name, one in values.items()},
+        coords={"model": ["net"], "angle": ("element", group.coords["angle"])},
+        attrs={"group": group.spec, "score": "the score"},
+    )
+    missed = "rotated by 90°, no prediction to score in 6 of 8"
+    assert f"{missed}, and 75.0 % confident in the others (8" in ob.nero.headline(data)
+    right[:, 6, 1] = 0
+    assert f"{missed}, and still 75.0 % confident in the others (8" in ob.nero.headline(data)
+    right[:, :, 1], sure[:, :, 1] = 0, np.nan
+    said = ob.nero.headline(data)
+    assert "rotated by 90°, no prediction to score in 8 of 8 (8" in said
+
+
+@pytest.mark.parametrize("place", ["worst", "identity"])
+def test_the_intervals_are_those_of_a_check(halves, place):
+    """At the worst element, chosen by looking at all, the headline had that of one element."""
+    scan = scanned(bright, halves)
+    (row,) = ob.check(scan, **{f"min_{place}_accuracy": 0.5})
+    stated = f"{100 * row.value:.1f} % ({100 * row.low:.0f}–{100 * row.high:.0f} %)"
+    assert stated in ob.nero.headline(scan)
 
 
 def test_of_many_models_the_worst_and_the_best_are_named(halves):
@@ -139,6 +171,40 @@ def test_a_segmentation_is_judged_by_its_pixels():
     )
 
 
+def test_a_model_that_is_always_wrong_is_said_to_be(halves):
+    """An accuracy of 0 everywhere was read as an error of 0: "the same, up to rounding"."""
+    first = torch.tensor([[4.0, 0.0]])
+    data = (halves[0], torch.ones_like(halves[1]))
+    said = ob.nero.headline(scanned(lambda images: first.expand(len(images), 2), data))
+    assert said == "model: 0.0 % (0–17 %) correct upright and over all rotations (20 samples)."
+
+
+def test_every_quantity_of_atoms_is_judged_as_the_audit_judges_it():
+    """The forces were right, so an energy that depends on handedness was called the same."""
+    pytest.importorskip("ase", reason="ase is not installed")
+    from ase.build import molecule
+    from ase.calculators.calculator import Calculator, all_changes
+
+    class Handed(Calculator):
+        implemented_properties = ("energy", "forces")
+
+        def calculate(self, atoms=None, properties=("energy",), system_changes=all_changes):
+            super().calculate(atoms, properties, system_changes)
+            first, *others = self.atoms.positions[:4]
+            volume = np.linalg.det(np.stack([one - first for one in others]))
+            self.results = {"energy": volume, "forces": np.zeros_like(self.atoms.positions)}
+
+    some = molecule("CH3OH")
+    some.rattle(0.1, seed=0)
+    scan = ob.scan(Handed(), [some], group="inversion", task="atoms", progress=False)
+    energy, forces = ob.nero.violations(scan)
+    assert (energy.equivariant, forces.equivariant) == (False, True)
+    said = f"model: energy {energy.finding} (1 sample)."
+    assert "not invariant, off by up to" in said
+    assert ob.nero.headline(scan) == ob.nero.headline(scan.data) == said
+    assert max(row.value for row in ob.check(scan, max_gap=1e-6)) > 1e-6
+
+
 def test_failed_samples_are_not_counted_and_rounding_is_not_an_error():
     pytest.importorskip("ase", reason="ase is not installed")
     from ase.build import molecule
@@ -164,3 +230,17 @@ def test_maps_say_how_many_points_change():
     assert changed > 0
     said = f"{100 * changed:.1f} % of pixels change their class"
     assert said in ob.nero.headline(scan)
+
+
+@pytest.mark.filterwarnings("error")
+def test_of_one_element_nothing_is_said_to_change():
+    images = torch.arange(48.0).reshape(3, 1, 4, 4) / 48
+    found = ob.scan(
+        {"model": lambda images: torch.cat([1 - images, images], 1)},
+        (images, (images[:, 0] > 0.5).long()),
+        group="rotations:1",
+        task="segmentation",
+        progress=False,
+    )
+    said = ob.nero.headline(found)
+    assert not {"change", "nan"} & {*said.split()}

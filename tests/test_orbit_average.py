@@ -84,9 +84,9 @@ def test_outputs_without_a_mean_are_refused(task):
 
 @pytest.fixture(scope="module")
 def scan():
-    from orbical.cli.demos.digits import enlarged_digits
+    from orbical.cli.demos.digits import enlarged_demo_digits
 
-    images, labels = enlarged_digits()
+    images, labels = enlarged_demo_digits()
     plain = ob.zoo.digits.load("plain")
     return ob.scan(
         {"plain": plain, "halves": OrbitAverage(plain, "cyclic:2")},

@@ -162,6 +162,32 @@ def test_averages_over_orders_are_means_by_hand(planted):
     assert float(found["changed"].sel(orders="cyclic")) < float(found["changed"].sel(orders="1"))
 
 
+def test_the_mean_over_random_orders_is_that_of_all_their_pairs(planted):
+    """A mean over 64 draws was printed with four decimals."""
+    probabilities = planted.data["probabilities"].values[0].astype(float)
+    labels = np.array([answer for _, _, answer in TABLE])
+    pairs = np.array([*itertools.combinations(range(24), 2)])
+    right = probabilities[:, pairs].mean(2).argmax(-1) == labels[:, None]
+    found = ob.nero.order_averages(planted, random=[2]).isel(model=0).sel(orders="2 random")
+    assert float(found["accuracy"]) == pytest.approx(right.mean())
+    changed = (right != right[:, :1]).any(1).mean()
+    assert float(found["changed"]) >= changed > 0
+
+
+def test_where_sets_of_orders_are_too_many_their_draws_agree(planted):
+    """There are 735,471 sets of 8, times 120 questions."""
+    first, second = (
+        ob.nero.order_averages(planted, random=[8], seed=seed).isel(model=0).sel(orders="8 random")
+        for seed in (0, 1)
+    )
+    for name in ("accuracy", "ece"):
+        spread = float(first[f"{name}_error"])
+        assert 0 < spread < 2e-4
+        assert 0 < abs(float(first[name]) - float(second[name])) < 4 * spread
+    exact = ob.nero.order_averages(planted, random=[2])
+    assert not exact[["accuracy_error", "ece_error"]].to_array().any()
+
+
 def test_scans_of_other_classes_are_refused():
     import torch
 

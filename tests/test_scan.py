@@ -54,6 +54,11 @@ def test_a_scan_equals_a_plain_loop_over_samples_and_elements(net, digits):
     np.testing.assert_allclose(result.data["action_defect"], defect, atol=1e-6)
 
 
+@pytest.mark.parametrize("keep", ["probabilities, outputs", ["outputs,probabilities"]])
+def test_names_of_what_to_keep_may_be_one_text_with_commas(net, digits, keep):
+    assert {"probabilities", "outputs"} <= {*scan(net, digits, keep=keep).data.data_vars}
+
+
 def test_the_batch_size_does_not_change_the_answers(net, digits):
     whole = scan(net, digits, batch_size=10_000)
     for size in (1, 5, 64):
@@ -383,6 +388,7 @@ def test_a_model_without_a_variance_stands_beside_one_with(digits, tmp_path, ord
         (dict(images=torch.zeros(0, 1, 8, 8), labels=[]), InputError, "at least one sample"),
         (dict(images=torch.zeros(30, 1, 8, 9), group="cyclic:4"), InputError, "square"),
         (dict(group="rotations3d:8"), InputError, "moved by plane"),
+        (dict(group="shifts:2"), InputError, "for this data use translations:32:2 (or flips, "),
         (dict(group="rotation:8"), InputError, "did you mean 'rotations'"),
         (
             dict(group=ob.groups.from_matrices(plane=np.eye(2)[None], coords={"score": [1]})),

@@ -68,9 +68,9 @@ def test_samples_without_an_error_leave_the_doubt_of_rare_errors():
 
 @pytest.fixture(scope="module")
 def scan():
-    from orbical.cli.demos.digits import enlarged_digits
+    from orbical.cli.demos.digits import enlarged_demo_digits
 
-    images, labels = enlarged_digits()
+    images, labels = enlarged_demo_digits()
     nets = {name: ob.zoo.digits.load(name) for name in ob.zoo.digits.NAMES}
     return ob.scan(
         nets, (images[:150], labels[:150]), group="cyclic:4", task="classification", progress=False

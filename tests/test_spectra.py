@@ -156,3 +156,16 @@ def test_other_groups_are_refused() -> None:
     )
     with pytest.raises(InputError, match="scan: expected equally spaced rotations"):
         ob.nero.enough_elements(flips)
+
+
+def test_a_single_rotation_is_refused() -> None:
+    images, labels = ob.datasets.digits()
+    scan = ob.scan(
+        lambda x: x.flatten(1)[:, :10],
+        (images[:4], labels[:4]),
+        group="rotations:1",
+        task="classification",
+        progress=False,
+    )
+    with pytest.raises(InputError, match="scan: expected equally spaced rotations"):
+        ob.nero.enough_elements(scan)

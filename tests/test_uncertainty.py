@@ -9,7 +9,7 @@ import torch
 import orbical as ob
 from orbical import actions, groups, tasks
 from orbical.errors import InputError, ModelError
-from orbical.tasks.uncertainty import moved_covariance
+from orbical.tasks.uncertainty import moved_uncertainty_covariance
 
 
 def vectors(count: int = 12, width: int = 3, seed: int = 0) -> torch.Tensor:
@@ -45,7 +45,7 @@ def test_tuples_and_names_are_read_alike():
             {"mean": torch.zeros(2), "variance": torch.ones(2)},
             "pass uncertainty='variance'",
         ),
-        (tasks.Regression(), {"value": 1}, "got a dictionary of value"),
+        (tasks.Regression(), {"value": 1}, "got a dictionary of 'value'"),
         (
             tasks.Regression(uncertainty="evidential"),
             (torch.zeros(2), torch.ones(2)),
@@ -211,7 +211,7 @@ def test_a_covariance_turns_as_the_outer_product_of_vectors():
     action = actions.Vectors()
     moved = action.apply(group, x)
     products = (x[:, :, None] * x[:, None])[None]
-    outer = moved_covariance(action, actions.Trivial(), group, products)
+    outer = moved_uncertainty_covariance(action, actions.Trivial(), group, products)
     torch.testing.assert_close(outer, moved[..., :, None] * moved[..., None, :])
 
 

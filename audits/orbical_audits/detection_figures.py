@@ -22,7 +22,7 @@ _WRITTEN = 5
 def positions(maps: Mapping[str, np.ndarray], radius: int) -> Any:
     """Draw maps over the shifts of the view, `[element]` each; the last one is signed."""
     with ob.figures.styled():
-        fig = ob.figures.figure(ob.figures.PAGE, 2.2)
+        fig = ob.figures.figure(ob.figures.PAGE, 2.45)
         for place, (title, column) in enumerate(maps.items(), 1):
             side = math.isqrt(len(column))  # the first row is up
             edge = radius * (1 + 1 / (side - 1))
@@ -44,7 +44,7 @@ def positions(maps: Mapping[str, np.ndarray], radius: int) -> Any:
                 color = "white" if sum(image.to_rgba(value)[:3]) < _DARK else "black"
                 text = f"{100 * value:.0f}"
                 axes.text(radius * right, radius * up, text, ha="center", va="center", color=color)
-            axes.set_title(title)
+            axes.set_title(title.replace(" minus", "\nminus"))
             axes.set_xlabel("right (px)")
             axes.set_ylabel("up (px)" if place == 1 else "")
             axes.set_xticks([-radius, 0, radius])

@@ -19,8 +19,10 @@ from ._numpy import ArrayLike as ArrayLike
 from ._numpy import as_numpy as as_numpy
 from .errors import InputError
 
-_FEW = 128
-"""Labels that Python inspects faster than torch does."""
+_FEW = 1 << 13
+"""Values that NumPy inspects faster than torch, which takes longer to start."""
+
+_HALF = (torch.float16, torch.bfloat16)
 
 _ROWS = 256
 """Rows that are inspected to tell logits from probabilities; a softmax shows in any of them."""
@@ -105,6 +107,16 @@ def as_floating(name: str, values: ArrayLike, device: torch.device | None = None
     return tensor
 
 
+def single_precision(values: Tensor) -> Tensor:
+    """Return values in single precision at least: half precision holds inputs, no results.
+
+    Example:
+        >>> [single_precision(torch.zeros(1, dtype=d)).dtype for d in (torch.half, torch.double)]
+        [torch.float32, torch.float64]
+    """
+    return values.float() if values.dtype in _HALF else values
+
+
 def both_classes(outputs: Tensor, *, logits: bool, axis: int = -1) -> Tensor:
     """Complete the one column of a binary classifier, `[N]` or a class axis of length 1.
 
@@ -149,11 +161,10 @@ def check_range(labels: Tensor, classes: int, ignore_index: int | None = None) -
     counted = labels if ignore_index is None else labels[labels != ignore_index]
     if not counted.numel():
         return
-    if counted.numel() <= _FEW and counted.device.type == "cpu":  # a list is seen through faster
-        seen = counted.reshape(-1).tolist()
-        low, high = min(seen), max(seen)
-    else:
-        low, high = (bound.item() for bound in counted.aminmax())
+    few = few_as_numpy(counted)
+    if few is not None and few.view(np.uint64).max() < classes:
+        return  # a number with a sign is larger than all others as an unsigned integer
+    low, high = value_range(counted)
     if low < 0 or high >= classes:
         unused = ignore_index is None and low < 0
         remedy = f"to leave samples out pass ignore_index={low}" if unused else ""
@@ -203,6 +214,31 @@ def labels_of(outputs: Tensor, labels: ArrayLike) -> Tensor:
         ) from error
 
 
+def value_range(values: Tensor) -> tuple[float, float]:
+    """Return the least and the largest value, both NaN if there is one.
+
+    Example:
+        >>> value_range(torch.tensor([2, 0, 1]))
+        (0, 2)
+    """
+    if (few := few_as_numpy(values)) is not None:
+        return few.min().item(), few.max().item()
+    low, high = torch.stack(values.detach().aminmax()).tolist()  # one wait for an accelerator
+    return low, high
+
+
+def few_as_numpy(values: Tensor) -> np.ndarray | None:
+    """Return values for NumPy, which starts faster, if they are few and it can read them.
+
+    Example:
+        >>> few_as_numpy(torch.tensor([2, 0, 1]))
+        array([2, 0, 1])
+    """
+    if values.numel() > _FEW or values.dtype in _HALF or not can_inspect(values):
+        return None
+    return values.numpy(force=True)
+
+
 def can_inspect(tensor: Tensor) -> bool:
     """Check whether values can be seen: no device to wait for, no graph to break, no transform."""
     return tensor.device.type == "cpu" and not is_traced()
@@ -221,7 +257,7 @@ def warn_of_probabilities(
     A softmax of probabilities is nearly uniform, and every measure of it is beside the point. One
     or two rows can look so by chance, and are left alone.
     """
-    slack = 2e-2 if logits.dtype in (torch.float16, torch.bfloat16) else 1e-4
+    slack = 2e-2 if logits.dtype in _HALF else 1e-4
     rows = logits.detach()
     rows = rows if rows.ndim == 2 else rows.reshape(-1, rows.shape[-1])
     if len(rows) < 3 or abs(_total(rows[0]) - 1) > slack:
@@ -238,7 +274,7 @@ def warn_of_probabilities(
 
 
 def _total(values: Tensor) -> float:
-    return sum(values.tolist()) if len(values) <= _FEW else values.sum().item()
+    return sum(values.tolist()) if len(values) <= _ROWS else values.sum().item()
 
 
 def callers_level() -> int:

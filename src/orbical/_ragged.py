@@ -141,7 +141,7 @@ def from_ragged(
     nodes, edges = {*nodes}, {*edges}
     fields = {name: torch.as_tensor(field) for name, field in given.items()}
     ptr = _starts(fields, nodes)
-    mask = mask_of(ptr.diff())
+    mask = padding_mask(ptr.diff())
     total, count = int(ptr[-1]), len(ptr) - 1
     found = {"mask": mask}
     for name, field in fields.items():
@@ -193,7 +193,7 @@ def _padded_edges(fields: Mapping[str, Tensor], edges: set[str], ptr: Tensor) ->
     if not torch.equal(graph[0], graph[1]):
         raise InputError("data", "edges within graphs", "one between two of them")
     order = graph[0].argsort(stable=True)
-    real = mask_of(graph[0].bincount(minlength=len(ptr) - 1))
+    real = padding_mask(graph[0].bincount(minlength=len(ptr) - 1))
     local = (pairs - ptr[graph[0]])[:, order].T
     found = {"edge_index": to_padded(local, real, NO_EDGE)}
     for name in edges & {*fields} - {"edge_index"}:
@@ -201,10 +201,10 @@ def _padded_edges(fields: Mapping[str, Tensor], edges: set[str], ptr: Tensor) ->
     return found
 
 
-def mask_of(sizes: Tensor) -> Tensor:
+def padding_mask(sizes: Tensor) -> Tensor:
     """Return which places `[N, largest]` of a padded batch are real.
 
-    >>> mask_of(torch.tensor([1, 2])).tolist()
+    >>> padding_mask(torch.tensor([1, 2])).tolist()
     [[True, False], [True, True]]
     """
     return torch.arange(int(sizes.max()), device=sizes.device) < sizes[:, None]

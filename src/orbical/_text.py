@@ -9,7 +9,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from numbers import Real
 from typing import Any, SupportsFloat
 
@@ -83,7 +83,11 @@ def on_scale(value: float, largest: float) -> str:
 
     >>> on_scale(0.25, 1.0), on_scale(12.3, 450.0), on_scale(2e-3, 5e-3)
     ('0.25', '12', '0.00200')
+    >>> on_scale(2e-7, 5e-6), on_scale(1e-14, 1e-9)
+    ('2.0e-07', '0')
     """
+    if 0 < largest < 1e-4:
+        return f"{value:.1e}" if abs(value) >= 1e-3 * largest else "0"
     decimals = min(6, max(0, 2 - math.floor(math.log10(largest or 1.0))))
     return f"{value:.{min(decimals, 2) if largest >= 0.1 else decimals}f}"
 
@@ -95,6 +99,17 @@ def percent(share: SupportsFloat, decimals: int = 0) -> str:
     ('95%', '12.3%')
     """
     return f"{float(share):.{decimals}%}"
+
+
+def common_beginning(texts: Collection[Any]) -> int:
+    """Return how many of their first letters, or tokens, all texts share.
+
+    >>> common_beginning(["prob_cat", "prob_dog"]), common_beginning([(1, 2, 3), (1, 2, 4), (1, 5)])
+    (5, 1)
+    """
+    first, last = min(texts), max(texts)  # of sorted texts, the others are between these
+    alike = (place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)
+    return next(alike, min(len(first), len(last)))
 
 
 def csv_text(rows: Iterable[Iterable[object]]) -> str:

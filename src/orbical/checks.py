@@ -8,6 +8,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,7 +37,14 @@ from .errors import (
     whole_number,
 )
 from .groups import PLACES
-from .nero import least_value, orbit_moments, response_bounds
+from .nero import (
+    element_columns,
+    known_terms,
+    least_response,
+    mean_at_worst,
+    orbit_moments,
+    response_bounds,
+)
 from .store import FINISHED, ScanArrays, arrays_of, is_scan, load
 
 if TYPE_CHECKING:
@@ -154,6 +162,8 @@ def check(
     The name of a threshold is `max_` or `min_` and "gap", "changed", "accuracy_drop", "energy_gap"
     (or another quantity of atoms), "score" or any registered measure; the last two are means over
     the orbit, unless "worst_", "identity_" or "pooled_" stands before them, as in `max_worst_ece`.
+    Of atoms `max_gap` limits the gap of every scanned quantity, each in its unit and in a row of
+    its own, except those with a limit of their own.
 
     Intervals of bounded means (accuracy, changes, scores and gaps that are shares) hold at every
     number of samples, and contain what failures may be too rare for the sample. Other means need
@@ -268,6 +278,8 @@ def _check_scan(
     failed = _failed(scan, arrays)
     for name in models:
         check_name("model", name, arrays.models)
+    own = {rule.name for rule in rules}
+    rules = [one for rule in rules for one in _of_each_quantity(rule, arrays, own)]
     for rule in rules:
         _check_limit(rule, arrays)
     return [
@@ -276,6 +288,19 @@ def _check_scan(
         for model, found in _verdicts(scan, rule, draws).items()
         if not models or model in models
     ]
+
+
+def _of_each_quantity(rule: _Rule, arrays: ScanArrays, own: set[str]) -> list[_Rule]:
+    """Return a limit of the gap as one of every quantity of atoms without a limit of its own.
+
+    Any other rule is returned as it is.
+    """
+    gaps = {name: what for name, what in _WHOLE.items() if name.endswith("_gap")}
+    each = [rule._replace(quantity=name, what=what) for name, what in gaps.items()]
+    scanned = [one for one in each if rule.quantity == "gap" and _variable(one) in arrays]
+    if not scanned:
+        return [rule]
+    return [one for one in scanned if rule.name.replace("gap", one.quantity) not in own]
 
 
 def _failed(scan: Scan | xr.Dataset, arrays: ScanArrays) -> dict[str, int]:
@@ -391,11 +416,11 @@ def _of_means(scan: Scan | xr.Dataset, rule: _Rule, level: float) -> dict[str, _
         rows = sample_changes(arrays)["changed"]
         binary = changes_are_binary(arrays)
         return {
-            model: _of_terms([_known(values, binary)], _bounds(rule), rule, level)
+            model: _of_terms([known_terms(values, binary)], _bounds(rule), rule, level)
             for model, values in zip(arrays.models, rows, strict=True)
         }
     bounds, name = _bounds(rule, arrays), _variable(rule)
-    least = least_value(arrays, name) if bounds is None and name in arrays else None
+    least = least_response(arrays, name) if bounds is None and name in arrays else None
     return {
         model: _of_terms(list(_terms(arrays, rule, place)), bounds, rule, level, least)
         for place, model in enumerate(arrays.models)
@@ -410,28 +435,29 @@ def _of_terms(
     least: float | None = None,
 ) -> _Judged:
     """Judge the mean of terms `[n]`; at the worst of K elements, each end at a corrected level."""
-    corrected = 1 - (1 - level) / len(columns)
-    found = [_mean_ends(column, bounds, corrected, least) for column in columns]
-    ends, said = np.array([tuple(one) for one in found]), [one.caution for one in found]
     highest = "maximum" in rule.limit
-    extremes = (np.fmax if highest else np.fmin).reduce(ends)  # of what is known
+    interval = partial(_mean_ends, bounds=bounds, least=least)
+    extremes, found = mean_at_worst(columns, interval, level, highest)
     if rule.of_squares:
         extremes = np.sqrt(extremes.clip(0))
-    kept: dict[str, Any] = {"positions": len(columns), "caution": next(filter(None, said), "")}
+    kept: dict[str, Any] = {"positions": len(columns)}
+    kept["caution"] = next((one.caution for one in found if one.caution), "")
     value, low, high = map(float, extremes)
     judged = judge(value, low, high, **rule.limit, level=level, **kept)
-    enough = _least_samples(corrected)
+    corrected = 1 - (1 - level) / len(columns)
+    # So many show a failure of one in ten, with the probability of one end.
+    enough = int(np.ceil(np.log((1 - corrected) / 2) / np.log1p(-_SEEN)))
     if bounds is None and not np.isnan(value) and min(map(len, columns)) < enough:
         return replace(judged, outcome="inconclusive"), enough
     if judged.outcome != "inconclusive" or bounds is None:
         return judged, None
-    worst = columns[int((np.nanargmax if highest else np.nanargmin)(ends[:, 0]))]
+    worst = columns[int((np.nanargmax if highest else np.nanargmin)([one[0] for one in found]))]
     limit = judged.limit**2 if rule.of_squares else judged.limit
     return judged, samples_to_decide(worst, limit, corrected, low=bounds[0], high=bounds[1])
 
 
 def _mean_ends(
-    terms: np.ndarray, bounds: tuple[float, float] | None, level: float, least: float | None
+    terms: np.ndarray, level: float, bounds: tuple[float, float] | None, least: float | None
 ) -> MeanEnds[Any]:
     """Return the mean of terms `[n]` and its interval, NaN where too few are known."""
     if bounds is not None:
@@ -439,11 +465,6 @@ def _mean_ends(
     from .calibration import unbounded_mean_interval
 
     return unbounded_mean_interval(terms, level, low=-np.inf if least is None else least)
-
-
-def _least_samples(level: float) -> int:
-    """Return how many samples show a failure of one in ten, with the probability of one end."""
-    return int(np.ceil(np.log((1 - level) / 2) / np.log1p(-_SEEN)))
 
 
 def _variable(rule: _Rule) -> str:
@@ -479,30 +500,23 @@ def _terms(arrays: ScanArrays, rule: _Rule, model: int) -> Iterator[np.ndarray]:
     identity, weights = arrays.group.identity, arrays.group.weights
 
     def column(of_block: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        blocks = arrays.sample_blocks(name, model=model)
-        return np.concatenate([of_block(part.astype(float)) for _, (part,) in blocks])
+        blocks = (arrays.responses(name, rows, model, keep=False) for rows in arrays.blocks(name))
+        return np.concatenate([of_block(part.astype(float)) for part in blocks])
 
-    binary = arrays.dtype(name).kind == "b"
+    binary = rule.quantity == "accuracy" or arrays.dtype(name).kind == "b"
     if rule.quantity == "gap":
-        yield _known(column(np.square))
+        yield known_terms(column(np.square))
     elif rule.quantity not in _AVERAGED:
-        yield _known(column(lambda part: _mean_square(part, weights)))
+        yield known_terms(column(lambda part: _mean_square(part, weights)))
     elif rule.place == "mean":
-        yield _known(column(lambda part: orbit_moments(part, weights)[0]))
+        yield known_terms(column(lambda part: orbit_moments(part, weights)[0]))
     elif rule.place == "identity":
-        yield _known(column(lambda part: part[:, identity]), binary)
+        yield known_terms(column(lambda part: part[:, identity]), binary)
     else:
         drop = rule.quantity == "accuracy_drop"
         upright = column(lambda part: part[:, identity]) if drop else 0.0
-        for _, (columns,) in arrays.element_blocks(name, model=model):
-            for each in columns:
-                yield _known(upright - each if drop else each, binary and not drop)
-
-
-def _known(terms: np.ndarray, binary: bool = False) -> np.ndarray:
-    """Return the terms that are not missing; as booleans if they are true or false."""
-    known = terms if terms.dtype.kind == "b" else terms[~np.isnan(terms)].astype(float)
-    return known.astype(bool) if binary else known
+        for each in element_columns(arrays, name, model):
+            yield known_terms(upright - each if drop else each, binary and not drop)
 
 
 def _mean_square(values: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -136,7 +136,7 @@ def embed(
     coords.setdefault("sample", xr.DataArray(np.arange(arrays.samples), dims="sample"))
     about = {
         key: like.attrs[key]
-        for key in ("metric", "meaning", "limits", "models", "group", "higher_is_better")
+        for key in ("metric", "meaning", "units", "limits", "models", "group", "higher_is_better")
         if key in like.attrs
     }
     return xr.DataArray(
@@ -185,14 +185,24 @@ def representatives(embedding: xr.DataArray, count: int = 6) -> Array:
     known = np.flatnonzero(np.isfinite(places).all(1))
     if len(known) < count:
         raise InputError("count", f"at most {len(known)} samples", count)
-    points = places[known]
+    return np.asarray(known[spread_points(places[known], count)])
+
+
+def spread_points(points: Array, count: int) -> Array:
+    """Return the places of `count` of points `[n, d]`: the middle one, then always the farthest.
+
+    >>> spread_points(np.array([[0.0], [1.0], [4.0], [1.5]]), 3).tolist()
+    [1, 2, 0]
+    """
     chosen = [int(((points - np.median(points, 0)) ** 2).sum(1).argmin())]
+    columns = np.ascontiguousarray(points.T)
     nearest = np.full(len(points), np.inf)
     while len(chosen) < count:
-        nearest = np.minimum(nearest, ((points - points[chosen[-1]]) ** 2).sum(1))
-        nearest[chosen] = -1.0  # so that equal points are not chosen twice
+        last = chosen[-1]
+        np.minimum(nearest, sum(np.square(one - one[last]) for one in columns), out=nearest)
+        nearest[last] = -1.0  # so that equal points are not chosen twice
         chosen.append(int(nearest.argmax()))
-    return known[chosen]
+    return np.array(chosen)
 
 
 @dataclass(frozen=True)

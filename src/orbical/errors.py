@@ -252,4 +252,5 @@ _LARGEST = sys.float_info.max  # a constant: torch 2.5 cannot compile the attrib
 
 def _is_finite(value: Any) -> bool:
     number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    return number and -_LARGEST <= value <= _LARGEST
+    real = value if isinstance(value, int) else float(value) if number else 0.0  # of any width
+    return number and -_LARGEST <= real <= _LARGEST

@@ -14,7 +14,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the study that the first argument names; without one, list them all."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given or given[0] in ("-h", "--help"):
-        print("Usage: orbical-study NAME [STEP] [options]\n")
+        print("Usage: orbical-study NAME [STEP] [options]; NAME --help lists steps and options\n")
         for name, entry in STUDIES.items():
             print(f"  {name:14}{entry.purpose}")
         return

@@ -186,10 +186,10 @@ def test_a_trend_over_weights_is_called_by_the_rule() -> None:
 def test_fronts_take_all_training_images(tmp_path: Path) -> None:
     packing.pack(Settings(data=()), Results(tmp_path))
     for data, count in (("cifar10", 330), ("cifar100", 240)):
-        found = quick_training.unpack(Results(tmp_path).work, data, torch.device("cpu"))
+        found = packing.unpack_all(Results(tmp_path).work, data, torch.device("cpu"))
         assert [len(split) for split in found.values()] == [count, 90]
     with pytest.raises(InputError, match=r"no folder .*cifar10.*run the step 'pack'"):
-        quick_training.unpack(tmp_path / "none", "cifar10", torch.device("cpu"))
+        packing.unpack_all(tmp_path / "none", "cifar10", torch.device("cpu"))
 
 
 def test_curves_end_at_accuracy_and_mean_confidence(

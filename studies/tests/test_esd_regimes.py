@@ -69,7 +69,7 @@ def test_losses_train_in_the_regime_that_the_likelihood_alone_finds(
         return Split(pixels, torch.arange(count) % 10)
 
     splits = {"train": split(100), "test": split(40)}
-    monkeypatch.setattr(overfitted, "unpack", lambda *given: splits)
+    monkeypatch.setattr(overfitted, "unpack_all", lambda *given: splits)
     shares = ((0.5, 0.0), (0.0, 0.1, 0.5))
     widths = {"constant": (2,), "cycle": (4, 4, 4)}
     once = dict.fromkeys(overfitted.WEIGHTS, (1.0,))

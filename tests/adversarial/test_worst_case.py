@@ -77,7 +77,7 @@ def test_the_coordinates_are_those_of_the_worst_element(net, data):
     np.testing.assert_array_equal(found["nearest"], nearest)
     for sample in range(5):
         angle = float(found["angle"][0, sample])
-        both = ob.groups.plane.turned_by(np.array([0.0, angle]))
+        both = ob.groups.plane.plane_turns(np.array([0.0, angle]))
         group = ob.groups.from_matrices(plane=both)
         one = data[0][sample : sample + 1], data[1][sample : sample + 1]
         scan = ob.scan(net, one, group=group, task="classification", progress=False)
@@ -350,6 +350,12 @@ def test_progress_is_shown_and_ctrl_c_says_what_is_lost(net, data, capsys):
 def test_arguments_that_cannot_be_used_are_refused(net, data, arguments, message):
     with pytest.raises(InputError, match=message):
         ob.worst_case(net, data, **arguments)
+
+
+def test_a_call_without_models_is_answered_with_those_that_work():
+    words = r"'data'; call worst_case\(models, scan\), or \(models, data, group="
+    with pytest.raises(InputError, match=words):
+        ob.worst_case("scan")
 
 
 def waves(x, dip=0.0):

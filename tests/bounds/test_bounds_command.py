@@ -157,6 +157,18 @@ def test_orbits_of_a_scan_may_come_from_matching_its_data(
     assert json.loads(matched) == json.loads(call(store, "--orbits", ids, "--json"))
 
 
+def test_a_scan_that_keeps_its_inputs_needs_no_other_data(call, tmp_path: Path) -> None:
+    picture = np.random.default_rng(0).random((1, 4, 4)).astype(np.float32)
+    pairs = np.stack([picture, np.rot90(picture, 1, (1, 2)), picture + 1, picture + 2])
+    for name, x, orbits in (("met", pairs, 3), ("apart", pairs[1:], 3)):
+        data, store = (x, np.arange(len(x)) % 2), tmp_path / f"{name}.zarr"
+        net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 2))
+        ob.scan(net, data, group="cyclic:4", keep="inputs", out=store, progress=False)
+        assert json.loads(call(store, "--json"))["model"]["about"]["orbits"] == orbits
+        advice = "Nearest neighbors give an estimate instead: orbical bounds --data data.npz"
+        assert (advice in call(store)) == (name == "apart")
+
+
 def test_a_scan_as_json(call, run_store: tuple[Path, Path]) -> None:
     store, ids = run_store
     answer = json.loads(call(store, "--orbits", ids, "--json", "--model", "mean"))
@@ -180,6 +192,9 @@ def test_bad_calls_say_what_is_expected(
         call("--data", tmp_path / "none.npz", "--group", "cyclic:4")
     with pytest.raises(InputError, match=r"--data: expected the \d+ samples of the scan, got 4 in"):
         call(run_store[0], "--data", points)
+    folder = "which is a folder; photographs hardly ever coincide, so use the estimate"
+    with pytest.raises(InputError, match=folder):
+        call(run_store[0], "--data", tmp_path)
     with pytest.raises(InputError, match="pass its data with --data"):
         call(run_store[0])
     np.savez(tmp_path / "bare.npz", x=np.zeros((2, 2)))

@@ -42,6 +42,13 @@ def test_the_interval_shows_the_model_the_bounds_and_what_does_not_apply(table: 
     assert "Accuracy ceiling 0.600" in shown
 
 
+def test_a_long_reason_ends_inside_the_figure(table: OrbitTable) -> None:
+    figure = draw.calibration_interval(classification(table))
+    figure.canvas.draw()
+    axes = figure.axes[0]
+    assert max(text.get_window_extent().x1 for text in axes.texts) <= axes.bbox.x1
+
+
 def test_bounds_print_as_a_line_each_with_what_is_vacuous_and_why_one_is_missing() -> None:
     given = {
         "low": Bound(0.25, "ece", "lower", vacuous=True),

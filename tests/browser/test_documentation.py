@@ -202,12 +202,76 @@ def test_on_a_phone_the_first_page_has_a_picture_that_leads_to_the_report(site, 
 
 def test_small_numbers_of_tables_stay_on_one_line_and_percents_have_one_style(built):
     text = (built / "audits" / "gemma" / "index.html").read_text("utf-8")
-    assert re.search(r'<span class="number">\d[\d.]*e-\d+</span>', text)
+    assert re.search(r'<span class="whole">\d[\d.]*e-\d+</span>', text)
     for page in built.rglob("index.html"):
         if page.parts[len(built.parts)] != "api":
             main = page.read_text("utf-8").partition("<article")[2].partition("</article>")[0]
             plain = re.sub(r"<(pre|code|svg)\b.*?</\1>|<[^>]*>", "", main, flags=re.DOTALL)
             assert not re.search(r"\d%", plain), page
+
+
+def test_the_dark_theme_inverts_plots_and_leaves_photographs(site, browser):
+    tab = browser.new_page(viewport={"width": 1440, "height": 900}, color_scheme="dark")
+    tab.goto(site + "gallery/", wait_until="load")
+    shown = """(name) => getComputedStyle(
+        document.querySelector(`.gallery img[src*="${name}"]`)).filter"""
+    assert "invert" in tab.evaluate(shown, "reliability_diagram")
+    assert "invert" not in tab.evaluate(shown, "task-segmentation")
+    tab.goto(site + "guide/volumes/", wait_until="load")
+    screen = """getComputedStyle(document.querySelector('img[src*="volumes-view"]')).filter"""
+    assert "invert" not in tab.evaluate(screen)
+    tab.close()
+
+
+def test_on_a_phone_sentences_in_tables_are_not_squeezed_and_options_not_broken(site, browser):
+    tab = browser.new_page(viewport={"width": 390, "height": 844})
+    for page in ("guide/groups/", "benchmarks/", "guide/scan/"):
+        tab.goto(site + page, wait_until="load")
+        widths = tab.evaluate(
+            """Array.from(document.querySelectorAll(".table td"))
+                 .filter((cell) => cell.innerText.length > 30).map((cell) => cell.offsetWidth)"""
+        )
+        assert min(widths) >= 140, page
+    tab.goto(site + "api/check/", wait_until="load")
+    short = """Array.from(document.querySelectorAll(".table td"))
+                 .find((cell) => cell.innerText === "str").offsetWidth"""
+    assert tab.evaluate(short) < 100
+    tab.goto(site + "guide/scan/", wait_until="load")
+    lines = tab.evaluate(
+        """Array.from(document.querySelectorAll("p code span"))
+             .map((part) => part.getClientRects().length)"""
+    )
+    assert lines
+    assert set(lines) == {1}
+    tab.close()
+
+
+def test_on_a_phone_long_names_end_lines_at_dots_and_spreads_are_whole(site, browser):
+    tab = browser.new_page(viewport={"width": 390, "height": 844})
+    tab.goto(site + "api/calibration/metrics/", wait_until="load")
+    lines = tab.evaluate(
+        """Array.from(document.querySelector("h1").childNodes).filter((part) => part.nodeType === 3)
+             .map((part) => {
+               const range = document.createRange();
+               range.selectNode(part);
+               return range.getClientRects().length;
+             })"""
+    )
+    assert lines == [1, 1, 1]
+    tab.goto(site + "studies/vector-field/protocol/", wait_until="load")
+    heights = tab.evaluate(
+        """Array.from(document.querySelectorAll(".table .spread"), (part) =>
+             new Set(Array.from(part.getClientRects(), (line) => line.top)).size)"""
+    )
+    assert heights
+    assert set(heights) == {1}
+    tab.close()
+
+
+def test_the_introduction_to_calibration_is_on_its_first_page_alone(built):
+    folder = built / "api" / "calibration"
+    pages = [page for page in folder.rglob("*.html") if "Functions on arrays" in page.read_text()]
+    assert pages == [folder / "index.html"]
 
 
 def test_an_address_that_does_not_exist_leads_on(built):
@@ -243,6 +307,12 @@ def test_examples_of_docstrings_are_code_not_quotations(built):
         text = (built / "api" / page / "index.html").read_text("utf-8")
         assert "<blockquote>" not in text, page
         assert '<span class="gp">&gt;&gt;&gt; </span>' in text, page
+
+
+def test_a_sentence_about_what_is_returned_is_one_row(built):
+    text = (built / "api" / "worst-case" / "index.html").read_text("utf-8")
+    (returned,) = re.findall(r"Returns:</span></p>.*?</table>", text, re.DOTALL)
+    assert returned.count("<tr") == 2  # with the heading
 
 
 def test_formulas_are_mathematics_without_a_word_of_latex(built):

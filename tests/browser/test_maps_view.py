@@ -110,6 +110,18 @@ def test_maps_of_values_name_their_errors_and_ranges(opened, serve):
     assert "value" in tab.locator(".section.detail .view-note").text_content()
 
 
+def test_the_names_above_maps_keep_the_ends_by_which_they_differ(opened, tmp_path):
+    depth = torch.rand(8, 1, 48, 16, generator=torch.Generator().manual_seed(1))
+    names = [f"monocular-depth-base-finetuned-epoch-{epoch}" for epoch in (10, 20)]
+    scan = ob.scan({name: torch.nn.Identity() for name in names}, (depth, depth), group="flips",
+                   task="dense_regression", keep="inputs", progress=False)  # fmt: skip
+    tab = opened(report(scan, tmp_path / "depth.html").as_uri(), offline=True)
+    captions = tab.locator(".tile-caption[title]")
+    assert captions.evaluate_all("all => all.map(el => el.title)") == names
+    assert [text[-2:] for text in captions.all_text_contents()] == ["10", "20"]
+    assert captions.evaluate_all("all => all.every(el => el.scrollWidth <= el.clientWidth)")
+
+
 @pytest.mark.parametrize("live", [True, False])
 def test_key_points_lie_over_the_image_live_and_in_a_report(opened, serve, tmp_path, live):
     truth = torch.tensor([[[4.0, 8.0], [12.0, 6.0], [8.0, 3.0]]]).repeat(8, 1, 1)

@@ -32,6 +32,10 @@ def test_everything_fits_one_screen_and_says_what_it_is(view, digit_scan):
     page.shows(".overview h2", "All 120 images")
     page.shows(".badge", "live")
     found = ob.nero.consistency(digit_scan)
+    page.until(
+        "() => [...document.querySelectorAll('.changes tbody b')]"
+        ".every((share) => share.textContent.endsWith('%'))"
+    )
     shown = page.tab.locator(".changes tbody b").all_inner_texts()
     for name, texts in (("changed", shown[::2]), ("pairs", shown[1::2])):
         shares = [float(text.removesuffix(" %")) / 100 for text in texts]

@@ -68,6 +68,29 @@ def test_the_differentiable_path_decides_ties_alike():
     assert torch.isfinite(logits.grad).all()
 
 
+@pytest.mark.parametrize("classes", [10, 100])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_first_of_equal_maxima_is_the_prediction_in_large_arrays(classes, dtype):
+    generator = torch.Generator().manual_seed(0)
+    kept = torch.rand(2000, classes, generator=generator) < 0.3
+    probs = kept.to(dtype) * torch.randint(1, 3, kept.shape, generator=generator)
+    probs[:, 3] += 1
+    probs /= probs.sum(-1, keepdim=True)
+    labels = torch.randint(0, classes, (2000,), generator=generator)
+    predicted = torch.from_numpy(probs.numpy().argmax(-1))
+    for arguments in (
+        {"probs": probs},
+        {"probs": torch.where(probs == 0, -0.0, probs)},
+        {"logits": probs.log()},
+    ):
+        confidence, correct = top_label(**arguments, labels=labels)
+        assert torch.equal(correct, predicted == labels)
+        torch.testing.assert_close(confidence, probs.amax(-1))
+    probs[1500, kept[1500].int().argmin()] = -1e-5  # of a class that has none
+    with pytest.raises(InputError, match="values in "):
+        top_label(probs=probs, labels=labels)
+
+
 @pytest.mark.parametrize("measured", [top_label, classwise, nll, brier])
 def test_every_row_of_a_large_array_is_checked(measured):
     rows = (1 << 22) // 100 + 500

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import orbical as ob
+from orbical.interface import open_session
 from orbical.nero import violations
 
 ase = pytest.importorskip("ase", reason="ase is not installed")
@@ -103,6 +104,9 @@ def test_scores_are_the_usual_errors_where_the_truth_is_known():
     assert float(scan.data["energy_vs_truth"][0, 2, 5]) == pytest.approx(off, rel=1e-4)
     each = float(scan.data["energy_per_atom_vs_truth"][0, 2, 5])
     assert each == pytest.approx(off / 9, rel=1e-4)
+    metric = open_session(scan).scan_view().metrics["energy_per_atom_vs_truth"]
+    assert metric.title == "Energy per atom vs. truth in eV/atom"
+    assert (metric.higher_is_better, metric.low) == (False, 0)
 
 
 def test_what_atoms_held_before_they_moved_is_no_truth():
@@ -365,8 +369,6 @@ def test_truth_without_the_quantity_of_the_score_is_left_out_with_a_warning():
 
 
 def test_the_view_asks_a_calculator_live(tmp_path):
-    from orbical.interface import open_session
-
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         scan = audit({"broken": PullsAlongX()}, few(), out=tmp_path / "run.zarr", keep="inputs")

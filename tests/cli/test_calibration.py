@@ -55,10 +55,15 @@ def test_two_files_are_compared_in_pairs(tmp_path: Path) -> None:
 
 def test_files_of_other_samples_are_not_compared(tmp_path: Path) -> None:
     one = outputs(tmp_path, "one")
+    count = len(np.load(one)["labels"])
     other = tmp_path / "other.npz"
-    np.savez(other, probs=np.full((10, 2), 0.5), labels=np.zeros(10, int))
-    with pytest.warns(UserWarning, match="one and other are not compared: their labels differ"):
-        assert json.loads(run(one, other, "--json", *FEW))["comparisons"] == []
+    for samples, reason in (
+        (10, f"they have {count} and 10 samples"),
+        (count, "their labels differ"),
+    ):
+        np.savez(other, probs=np.full((samples, 2), 0.5), labels=np.zeros(samples, int))
+        with pytest.warns(UserWarning, match=f"one and other are not compared: {reason}"):
+            assert json.loads(run(one, other, "--json", *FEW))["comparisons"] == []
 
 
 def test_the_table_shows_value_interval_and_calibrated_value(tmp_path: Path) -> None:

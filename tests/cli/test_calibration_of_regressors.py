@@ -60,7 +60,7 @@ def test_a_classifier_and_a_regressor_are_not_compared(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="one is a classifier and one a regressor"):
         run(*paths, "--json", *FEW)
     other = tmp_path / "other.npz"
-    np.savez(other, mean=np.zeros(9), variance=np.ones(9), target=np.zeros(9))
+    np.savez(other, mean=np.zeros(300), variance=np.ones(300), target=np.zeros(300))
     with pytest.warns(UserWarning, match="their targets differ"):
         run(paths[1], other, "--json", *FEW)
 

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -344,10 +345,58 @@ def test_a_table_of_probabilities_is_read_as_the_same_arrays_are(tmp_path: Path,
 
 
 @pytest.mark.parametrize(
+    ("columns", "options"),
+    [
+        ("{}", {}),  # with its index, which has no name
+        ("{}", {"sep": ";", "decimal": ",", "index": False}),
+        ("{}", {"sep": "|"}),
+        ("prob_{}", {"index": False}),
+        ("p({})", {}),
+    ],
+)
+@pytest.mark.parametrize(
+    "names", [["cat", "dog", "eel"], ["d1", "d2", "d3"], ["1st", "2st", "3st"]]
+)
+@pytest.mark.parametrize("order", [1, -1])
+def test_tables_are_read_as_pandas_and_spreadsheets_write_them(
+    tmp_path: Path, columns: str, options: dict[str, Any], order: int, names: list[str]
+) -> None:
+    draw = np.random.default_rng(0)
+    probs, labels = draw.dirichlet([1, 1, 1], 60), draw.integers(0, 3, 60)
+    table = pd.DataFrame(probs, columns=[columns.format(name) for name in names])
+    table["label"] = [names[label] for label in labels]
+    table[::order].to_csv(tmp_path / "out.csv", **options)
+    read = ob.data.read_outputs(tmp_path / "out.csv")
+    np.testing.assert_allclose(read["probs"], probs[::order])
+    np.testing.assert_array_equal(read["labels"], labels[::order])
+
+
+@pytest.mark.parametrize("decimals", [2, 3, 6])
+def test_rounded_probabilities_in_a_table_sum_to_1(tmp_path: Path, decimals: int) -> None:
+    draw = np.random.default_rng(0)
+    table = pd.DataFrame(draw.dirichlet(np.ones(9), 80).round(decimals)).assign(label=3)
+    table.to_csv(tmp_path / "out.csv")
+    probs = ob.data.read_outputs(tmp_path / "out.csv")["probs"]
+    np.testing.assert_allclose(probs.sum(1), 1, rtol=1e-12)
+    np.testing.assert_allclose(probs, table.drop(columns="label"), atol=9 * 10.0**-decimals)
+    run(tmp_path / "out.csv", "--max-ece", 0.1)
+
+
+def test_a_nameless_index_is_no_input_of_a_model(tmp_path: Path) -> None:
+    pd.DataFrame({"width": [3, 1], "label": ["a", "b"]}).to_csv(tmp_path / "rows.csv")
+    assert ob.data.Frame(tmp_path / "rows.csv").action.names == ["width"]
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
+        ("id,a,b,label\n7,0.5,0.5,a\n", "others in 'id'; leave out columns that are no class"),
+        ("a,b,label\n0.5,0.6,a\n", "rows that sum to 1"),
         ("0.5,0.5,1\n", "expected a header row that names a column for each class"),
-        ("a,b,label\n0.5,0.5,fish\n", "got none for 'fish'"),
+        (
+            "prob_a1,prob_a2,label\n0.5,0.5,fish\n",
+            "got none for fish; columns are named prob_a1, prob_a2; labels are fish",
+        ),
         ("a,b,label\n0.5,x,a\n", "expected numbers in every column but 'label', got others in 'b'"),
         ("a,b,label\n0.5,0.5,\n", "expected a value in each row"),
         ("a,b,label\n", "expected numbers in every column"),

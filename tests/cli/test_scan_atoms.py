@@ -187,7 +187,7 @@ def test_a_molecule_with_one_answer_says_nothing_about_equivariance(handed, caps
 
 
 def test_a_gap_of_each_quantity_can_be_checked(handed):
-    """`max_gap` is that of the forces, and let energies pass that depend on handedness."""
+    """`max_gap` was that of the forces, and let energies pass that depend on handedness."""
     found = {f.model: f for f in ob.check(handed, max_energy_gap=1e-6, models=["axial", "even"])}
     assert found["even"].value < 1e-6 < found["axial"].value
     assert {row.outcome for row in found.values()} == {"inconclusive"}  # of two molecules
@@ -198,8 +198,14 @@ def test_a_gap_of_each_quantity_can_be_checked(handed):
     assert "2 samples, 2 with failures" in str(failing)
     assert failing.outcome == "fail"  # nothing is known: each molecule has a single answer
     assert handed.data["invariance_gap"].sel(model="failing").isnull().all()
-    gaps = ob.check(handed, max_gap=1, max_forces_gap=1, models=["axial"])
-    assert gaps[0].value == pytest.approx(gaps[1].value, rel=1e-5)
+    gaps = ob.check(handed, max_gap=1, models=["axial"])
+    assert [row.what for row in gaps] == ["gap of the energy in eV", "gap of the forces in eV/Å"]
+    assert gaps[0].value == found["axial"].value
+    own = ob.check(handed, max_gap=1, max_energy_gap=2, models=["axial"])
+    assert [(row.name, row.limit) for row in own] == [("max_gap", 1), ("max_energy_gap", 2)]
+    each = ob.check(handed, max_gap=1, max_energy_gap=2, max_forces_gap=3, models=["axial"])
+    assert [row.name for row in each] == ["max_energy_gap", "max_forces_gap"]
+    assert gaps[1].value == pytest.approx(float(ob.nero.summary(handed)["invariance_gap"][0]))
     with pytest.raises(ob.errors.InputError, match="max_stress_gap: expected a scan with stress"):
         ob.check(handed, max_stress_gap=1)
 

@@ -8,6 +8,8 @@ import pytest
 from PIL import Image
 
 import orbical as ob
+from orbical.cli.shell_text import error_text_for_shell
+from orbical.errors import InputError
 
 NETS = """
 import torch
@@ -130,3 +132,13 @@ def test_a_table_of_numbers_is_scanned_by_its_columns(orbical, tmp_path):
     assert scan.data["correct"].mean(["model", "sample"]).values.tolist() == [1, 0, 1, 0]
     orbical(tmp_path, "report", "run.zarr")
     assert "report.html" in {path.name for path in tmp_path.iterdir()}
+
+
+def test_images_of_several_sizes_are_refused_with_the_option_that_crops_them(tmp_path):
+    for side in (8, 12):
+        Image.new("RGB", (side, 8)).save(tmp_path / f"{side}.png")
+    with pytest.raises(InputError) as refused:
+        ob.data.open_path(str(tmp_path)).check()
+    assert error_text_for_shell(refused.value, {"data": "--data", "size": "--size"}, {}).endswith(
+        "; --size 224 crops them to one size"
+    )

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import orbical as ob
 from orbical import cli
-from orbical.cli.shell_text import PYTHON, in_shell, options_of
+from orbical.cli.shell_text import PYTHON, error_text_for_shell, options_of
 
 NETS = """
 import torch
@@ -187,6 +187,13 @@ def test_models_of_the_scan_are_named_as_options_are(folder, orbical):
     assert said.endswith("got 'b'; pass --model NAME=SOURCE"), said
 
 
+@pytest.mark.parametrize("words", ["why run.zarr", "worst-case run.zarr -o worst.nc"])
+def test_a_scan_without_inputs_is_answered_with_options_of_the_command(folder, orbical, words):
+    said = " ".join(orbical(folder, *words.split(), "-m", "a=nets:net", expect=2).split())
+    remedy = "; scan with --keep inputs, or pass the data of the scan as --data PATH"
+    assert said.endswith(remedy), said
+
+
 def test_a_model_is_named_by_its_source(folder, orbical):
     words = "scan -m nets:net -d data.npz -g rotations:4 -o named.zarr"
     said = orbical(folder, *words.split())
@@ -211,7 +218,7 @@ def test_help_lists_options_by_subject_and_types_that_everybody_knows(folder, or
 def test_a_warning_of_probabilities_keeps_a_remedy_in_the_shell() -> None:
     with pytest.warns(UserWarning, match="save them as probs") as told:
         ob.calibration.top_label(logits=np.full((5, 2), 0.5), labels=np.zeros(5, int))
-    assert in_shell(str(told[0].message), {}, {}).endswith("; save them as probs")
+    assert error_text_for_shell(str(told[0].message), {}, {}).endswith("; save them as probs")
 
 
 def test_an_unknown_option_is_answered_with_close_ones_only():

@@ -14,9 +14,9 @@ from orbical.errors import InputError
 @pytest.fixture(scope="module")
 def scan():
     """The demo's two networks on scikit-learn's digits, which ship with it."""
-    from orbical.cli.demos.digits import enlarged_digits
+    from orbical.cli.demos.digits import enlarged_demo_digits
 
-    images, labels = enlarged_digits()
+    images, labels = enlarged_demo_digits()
     return ob.scan(
         {name: ob.zoo.digits.load(name) for name in ob.zoo.digits.NAMES},
         (images[:400], labels[:400]),

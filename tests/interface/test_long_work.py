@@ -19,7 +19,9 @@ import orbical as ob
 from orbical.interface import open_session
 from orbical.interface.background import AsyncRequestQueue, Progress
 from orbical.interface.live_models import coarse_to_fine
+from orbical.interface.selection import Selection
 from orbical.interface.session import Session, sample_maps
+from orbical.interface.session.request import Request
 
 
 @pytest.fixture
@@ -82,6 +84,18 @@ def test_a_map_comes_coarse_first_with_its_share_and_the_time_left(session, monk
     assert all(about["sequence"] == 3 for about, _ in partial)
     assert "progress" not in last[0]
     np.testing.assert_array_equal(last[1]["xy"], session.handle(ISOMAP)[1]["xy"])
+
+
+def test_a_map_that_nobody_waits_for_is_not_made_coarse_first(session, monkeypatch):
+    """A report would embed some samples, and place all others beside them, for nothing."""
+
+    def refused(*_):
+        raise AssertionError("a coarse map for nobody")
+
+    monkeypatch.setattr(sample_maps, "COARSE", 40)
+    monkeypatch.setattr(sample_maps, "_first_impression", refused)
+    request = Request(session.scan_view(), Selection(method="ica"))
+    assert np.isfinite(sample_maps.sample_map(request).xy).all()
 
 
 def test_a_map_that_is_stopped_ends_its_computation(session, monkeypatch):

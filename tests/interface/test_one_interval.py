@@ -13,9 +13,13 @@ import torch
 from talking import decode_part
 
 import orbical as ob
-from orbical.calibration import bounded_mean_interval, one_caution, unbounded_mean_interval
+from orbical.calibration import (
+    bounded_mean_interval,
+    first_interval_caution,
+    unbounded_mean_interval,
+)
 from orbical.cli import main
-from orbical.interface.reports.report_parts import chosen_samples, parts_of
+from orbical.interface.reports.report_parts import chosen_samples, report_parts_of
 from orbical.interface.session import Session
 
 ENDS = ("values", "low", "high")
@@ -52,7 +56,7 @@ def random_scan(task: str, seed: int, path: Path) -> ob.Scan:
 def recorded(session: Session, name: str) -> list[np.ndarray]:
     """Read means and ends `[M, K]` as a report holds them, of all samples."""
     view = session.scan_view()
-    parts = dict(parts_of(view, chosen_samples(view, None), ("pca",), {}, lambda work: None))
+    parts = dict(report_parts_of(view, chosen_samples(view, None), ("pca",), {}, lambda work: None))
     _, arrays = decode_part(parts["subset/0"])
     return [arrays[f"aggregate/{name}:{end}"][0] for end in ENDS]
 
@@ -78,7 +82,7 @@ def test_one_mean_has_one_interval(tmp_path: Path, task: str, seed: int, capsys:
 
     session = Session({"run": scan})
     about, page = session.handle({"kind": "aggregate", "selection": {"metric": "score"}})
-    texts = [*map(one_caution, curve["caution"].values)]
+    texts = [*map(first_interval_caution, curve["caution"].values)]
     said = {name: text for name, text in zip("ab", texts, strict=True) if text}
     assert about.get("cautions", {}) == said
     assert bool(said) == (not share)

@@ -17,7 +17,7 @@ from talking import ask, decode_part
 
 import orbical as ob
 from orbical.cli import main
-from orbical.interface.reports.contents import encoded_answers, encoded_maps, recorded_subsets
+from orbical.interface.reports.contents import encoded_maps, encoded_report_answers, report_subsets
 from orbical.interface.session import Session
 from orbical.store.zarr_store import open_store
 
@@ -111,9 +111,11 @@ def test_shares_of_changed_predictions_agree(scan: ob.Scan, session: Session) ->
 
 def test_a_report_carries_what_the_page_shows(session: Session) -> None:
     view = session.scan_view()
-    subsets = recorded_subsets(view, [])
+    subsets = report_subsets(view, [])
     kinds = ("aggregate", "consistency")
-    for subset, part in zip(subsets, encoded_answers(view, subsets, ["truth"], kinds), strict=True):
+    for subset, part in zip(
+        subsets, encoded_report_answers(view, subsets, ["truth"], kinds), strict=True
+    ):
         _, report = decode_part(part)
         chosen = {"filter": [*subset.selection.filter]}
         _, page = ask(session, "aggregate", metric="correct", **chosen)

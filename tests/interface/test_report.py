@@ -18,7 +18,7 @@ from orbical.errors import InputError
 from orbical.interface.bundling import icon
 from orbical.interface.reports import contents, report
 from orbical.interface.reports import writing as pages
-from orbical.interface.reports.contents import informative_samples, planned_maps
+from orbical.interface.reports.contents import informative_report_samples, planned_report_maps
 from orbical.interface.session import Session
 from orbical.interface.wire import quantize, quantize_log_odds
 
@@ -153,7 +153,7 @@ def test_chosen_samples_are_variable_bad_and_spread_and_of_every_class():
     mean = rng.random((2, 300))
     variance = rng.random((2, 300)) * np.where(label == 4, 100, 1)  # one class varies most
     xy = rng.normal(size=(300, 2))
-    chosen = informative_samples(mean, variance, xy, label, 60, True)
+    chosen = informative_report_samples(mean, variance, xy, label, 60, True)
     assert len(chosen.samples) == len(np.unique(chosen.samples)) == 60
     assert not chosen.complete
     assert np.bincount(label[chosen.samples], minlength=10).min() >= 4
@@ -190,16 +190,16 @@ def test_where_low_is_good_the_highest_are_the_worst():
     mean = np.linspace(0, 1, 100)[None]
     xy = np.random.default_rng(0).normal(size=(100, 2))
     flat = np.zeros((1, 100))
-    assert 99 in informative_samples(mean, flat, xy, None, 9, upward=False).samples
+    assert 99 in informative_report_samples(mean, flat, xy, None, 9, upward=False).samples
     assert {97, 98, 99} <= {
-        *informative_samples(mean, flat, xy, None, 9, upward=False).samples.tolist()
+        *informative_report_samples(mean, flat, xy, None, 9, upward=False).samples.tolist()
     }
 
 
 def test_unfinished_samples_are_left_out():
     xy = np.full((50, 2), np.nan)
     xy[:8] = np.arange(16).reshape(8, 2)
-    chosen = informative_samples(np.ones((1, 50)), np.ones((1, 50)), xy, None, 20, True)
+    chosen = informative_report_samples(np.ones((1, 50)), np.ones((1, 50)), xy, None, 20, True)
     assert chosen.samples.tolist() == [*range(8)]
 
 
@@ -239,12 +239,12 @@ def test_files_of_parts_have_names_that_every_system_takes():
 
 def test_maps_are_those_that_are_quick_or_asked_for_and_the_rest_is_named(scan, monkeypatch):
     view = Session({"digits": scan}).scan_view()
-    usual = planned_maps(view, None, ["truth", "consensus"], 100)
+    usual = planned_report_maps(view, None, ["truth", "consensus"], 100)
     assert [one for one in usual.maps if one[0] == "isomap"] == [("isomap", "", "truth")]
     assert len([one for one in usual.maps if one[0] == "ica"]) == 2 * (1 + len(view.models))
     assert usual.note().startswith("maps left out: tsne")
     assert usual.note().endswith("isomap of some models or references")
-    assert planned_maps(view, ["all"], ["truth", "consensus"], 100).note() == ""
+    assert planned_report_maps(view, ["all"], ["truth", "consensus"], 100).note() == ""
     monkeypatch.setattr(contents, "MOST_BYTES", 900)
-    few = planned_maps(view, ["all"], ["truth", "consensus"], 100)
+    few = planned_report_maps(view, ["all"], ["truth", "consensus"], 100)
     assert few.maps == [("pca", "", "truth"), ("pca", "", "consensus")]

@@ -14,8 +14,7 @@ from talking import ask, decode
 import orbical as ob
 from orbical.actions import Action
 from orbical.errors import InputError, ModelError
-from orbical.groups import Elements
-from orbical.groups.group import homogeneous
+from orbical.groups import Elements, homogeneous
 from orbical.interface import open_session
 from orbical.interface.orbit_positions import OrbitLocator
 from orbical.interface.session import Session
@@ -340,6 +339,22 @@ def test_models_and_data_of_another_scan_are_refused(
         open_session(folder / "digits.zarr", nets["first"])
     with pytest.raises(InputError, match=r"data: expected the 120 samples of the scan, got 5"):
         open_session(folder / "digits.zarr", data=np.zeros((5, 1, 8, 8)))
+
+
+def test_data_are_used_for_the_scans_that_they_fit(
+    bare: ob.Scan, nets: dict[str, torch.nn.Module]
+) -> None:
+    images, labels = ob.datasets.digits()
+    models, about = {"other": nets["second"]}, {"task": "classification", "progress": False}
+    other = ob.scan(models, (images[20:40], labels[20:40]), group="rotations:4", **about)
+    few = ob.scan(models, (images[:5], labels[:5]), group="rotations:4", **about)
+    scans = {"few": few, "first": bare, "other": other}
+    with pytest.warns(UserWarning, match="data: used for first; they do not fit few, other"):
+        session = open_session(scans, data=(images[:20], labels[:20]))
+    assert [session.state(name)[0]["inputs"] for name in scans] == [False, True, False]
+    wrong = r"data: fit none of the scans; few: expected the 5 .*; first: expected .*; other: "
+    with pytest.raises(InputError, match=wrong):
+        open_session(scans, data=(images[50:70], labels[50:70]))
 
 
 @pytest.fixture(scope="module")

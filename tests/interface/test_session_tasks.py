@@ -375,6 +375,16 @@ def test_of_large_volumes_slices_are_sent() -> None:
     assert spans["volume"] == [0.0, 1.0]
 
 
+def test_kept_probabilities_show_the_class_of_every_pixel() -> None:
+    images = torch.rand(4, 1, 40, 40, generator=torch.Generator().manual_seed(4))
+    scan = ob.scan(lambda x: torch.cat([0.5 - x, x - 0.5], 1), images, group="rotations:4",
+                   task="segmentation", keep="probabilities", progress=False)  # fmt: skip
+    _, arrays = ask(open_session(scan), "place", sample=2, element=1)
+    assert arrays["detail/class_map"].shape[-2:] == (32, 32)
+    expected = scan.data["probabilities"].values[:, 2, 1].argmax(1)
+    np.testing.assert_array_equal(arrays["detail/segments"], expected)
+
+
 def test_volumes_are_shown_as_slices(tmp_path: Path) -> None:
     volumes = torch.rand(5, 1, 4, 5, 6, generator=torch.Generator().manual_seed(4))
 

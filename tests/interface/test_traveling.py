@@ -10,7 +10,7 @@ import torch
 import orbical as ob
 from orbical.errors import InputError
 from orbical.interface.reports import report, traveling
-from orbical.interface.reports.traveling import check_models, runtime_folder
+from orbical.interface.reports.traveling import check_traveling_models, runtime_folder
 from orbical.interface.session import Session
 
 
@@ -44,7 +44,7 @@ def model(tmp_path_factory: pytest.TempPathFactory, nets: dict[str, torch.nn.Mod
 
 
 def test_a_model_of_the_scan_may_travel(digits: ob.Scan, model: Path) -> None:
-    check_models(Session({"digits": digits}).scan_view(), {"first": model})
+    check_traveling_models(Session({"digits": digits}).scan_view(), {"first": model})
 
 
 def test_what_cannot_travel_is_refused_by_name(
@@ -52,16 +52,16 @@ def test_what_cannot_travel_is_refused_by_name(
 ) -> None:
     view = Session({"digits": digits}).scan_view()
     with pytest.raises(InputError, match="with_models: unknown name 'frist'"):
-        check_models(view, {"frist": model})
+        check_traveling_models(view, {"frist": model})
     with pytest.raises(
         InputError, match=r"first: expected an .onnx file, got 'net.pt2'; write one"
     ):
-        check_models(view, {"first": "net.pt2"})
+        check_traveling_models(view, {"first": "net.pt2"})
     with pytest.raises(InputError, match="second: expected the model that was scanned"):
-        check_models(view, {"second": model})
+        check_traveling_models(view, {"second": model})
     monkeypatch.setattr(traveling, "MOST_BYTES", 10)
     with pytest.raises(InputError, match="first: expected at most 10 bytes"):
-        check_models(view, {"first": model})
+        check_traveling_models(view, {"first": model})
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=r"expected the npm package onnxruntime-web.*npm install"):
         runtime_folder()

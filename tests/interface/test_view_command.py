@@ -182,6 +182,21 @@ def test_a_folder_of_scans_is_a_menu(folder: Path, tmp_path: Path, nets: dict[st
     assert header["models"] == [{"name": "first", "live": False}, {"name": "second", "live": True}]
 
 
+def test_several_scans_are_a_menu(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place in ("last/digits.zarr", "before.zarr"):
+        shutil.copytree(folder / "digits.zarr", tmp_path / place)
+    served: list[Server] = []
+    monkeypatch.setattr(Server, "run", lambda server: (served.append(server), server.close()))
+    monkeypatch.chdir(tmp_path)
+    view([str(folder / "digits.zarr"), "before.zarr", "last/digits.zarr"], browser=False)
+    (server,) = served
+    assert [*server.session.scans] == ["digits", "before", "last/digits.zarr"]
+    with pytest.raises(InputError, match=r"scan: .* 'lost.zarr', which does not exist"):
+        view(["lost.zarr", "before.zarr"], browser=False)
+
+
 def test_a_damaged_scan_stays_in_the_menu_and_says_why(folder: Path, tmp_path: Path) -> None:
     for name in ("good", "torn"):
         shutil.copytree(folder / "digits.zarr", tmp_path / f"{name}.zarr")

@@ -12,7 +12,7 @@ import orbical as ob
 from orbical.errors import InputError
 from orbical.interface.selection import Selection
 from orbical.interface.session import Session
-from orbical.tasks._maps import slice_picture, slices_at
+from orbical.tasks._maps import map_slices_at, slice_picture
 
 SLICES = [1, 4, 0]
 
@@ -50,7 +50,7 @@ def place(session: Session, slices: list[int]) -> tuple[dict[str, Any], dict[str
 
 
 def picture(volume: Any, slices: list[int]) -> Any:
-    with slices_at(tuple(slices)):
+    with map_slices_at(tuple(slices)):
         return slice_picture(torch.as_tensor(volume), -1).numpy()
 
 

@@ -10,7 +10,7 @@ import pytest
 from talking import decode, decode_part
 
 from orbical.errors import InputError
-from orbical.interface.wire import encode, encode_part, quantize, quantize_log_odds
+from orbical.interface.wire import encode, encode_report_part, quantize, quantize_log_odds
 
 
 def test_a_frame_gives_back_header_and_arrays() -> None:
@@ -68,11 +68,11 @@ def test_a_part_returns_what_was_quantized_and_holds_repeated_arrays_once(shape)
     values[..., :1] = np.nan
     odds, spread = quantize_log_odds(values), quantize(values, 16, 0.0, 1.0)
     arrays = {"odds": odds, "again": odds, "spread": spread, "exact": values, "twice": values}
-    part = encode_part({"kind": "x"}, arrays)
+    part = encode_report_part({"kind": "x"}, arrays)
     header, found = decode_part(part)
     assert header == {"kind": "x"}
     for name in arrays:
         within = 1e-7 if name in ("exact", "twice") else 1e-4
         np.testing.assert_allclose(found[name], values, rtol=0, atol=within)
-    once = encode_part({}, {name: arrays[name] for name in ("odds", "spread", "exact")})
+    once = encode_report_part({}, {name: arrays[name] for name in ("odds", "spread", "exact")})
     assert len(part) < len(once) + 200

@@ -228,3 +228,40 @@ def test_models_that_are_larger_than_their_files_are_not_built(size, times, clas
     with pytest.raises((InputError, ModelError), match=r"fits the weights|expected a folder"):
         as_predictor(str(tmp_path))
     assert not torch.nn.modules.module._global_parameter_registration_hooks
+
+
+def _renamed_weight(folder, start):
+    """Rename the first weight that begins so, as another version of a library may."""
+    from safetensors.torch import load_file, save_file
+
+    path = folder / "model.safetensors"
+    weights = load_file(path)
+    name = next(name for name in weights if name.startswith(start))
+    weights[f"old.{name}"] = weights.pop(name)
+    save_file(weights, path, metadata={"format": "pt"})
+
+
+@pytest.mark.parametrize("start", ["classifier", "vit.encoder", "vit.embeddings"])
+def test_a_folder_without_all_weights_is_refused_and_no_random_ones_are_used(
+    classifier, tmp_path, start
+):
+    classifier.save_pretrained(tmp_path)
+    _renamed_weight(tmp_path, start)
+    with pytest.raises(
+        InputError, match=r"all weights of ViTForImageClassification, got .* without"
+    ):
+        as_predictor(str(tmp_path))
+
+
+def test_weights_that_are_tied_to_others_are_not_missing_but_those_are(tmp_path):
+    config = transformers.LlamaConfig(
+        vocab_size=32, hidden_size=8, intermediate_size=8, num_hidden_layers=1,
+        num_attention_heads=2, tie_word_embeddings=True,
+    )  # fmt: skip
+    model = transformers.LlamaForCausalLM(config)
+    model.save_pretrained(tmp_path)
+    loaded = ob.predictors.CausalLM(tmp_path, tokenizer=len).module
+    assert torch.equal(loaded.lm_head.weight, model.model.embed_tokens.weight)
+    _renamed_weight(tmp_path, "model.embed_tokens")
+    with pytest.raises(InputError, match=r"all weights of LlamaForCausalLM, got .* without"):
+        ob.predictors.CausalLM(tmp_path, tokenizer=len)

@@ -18,7 +18,7 @@ import torch
 from PIL import Image
 
 import orbical as ob
-from orbical.cli.scan import executor_of
+from orbical.cli.scan import executor_of_options
 from orbical.errors import InputError, ModelError, StoreError
 from orbical.scanning import executors, workers
 
@@ -176,8 +176,8 @@ def test_a_model_that_cannot_be_sent_is_named(digits, tmp_path):
 
 
 def test_a_worker_with_other_versions_is_refused_by_name(digits, tmp_path, monkeypatch):
-    own = (("python", "3.0"), *workers.own_versions()[1:])
-    monkeypatch.setattr(workers, "own_versions", lambda: own)
+    own = (("python", "3.0"), *workers.worker_versions()[1:])
+    monkeypatch.setattr(workers, "worker_versions", lambda: own)
     with pytest.raises(InputError, match=r"worker .*:\d+: executor: expected python 3.*got 3.0"):
         scan(Net(), digits, tmp_path / "run.zarr", executor=Dying())
     assert not list(tmp_path.iterdir())
@@ -225,7 +225,7 @@ def test_warnings_of_probes_reach_the_driver(digits, tmp_path):
 
 
 def test_ctrl_c_does_not_reach_the_workers_of_the_command_while_they_start():
-    with executor_of(2, None) as pool:
+    with executor_of_options(2, None) as pool:
         assert pool.submit(signal.getsignal, signal.SIGINT).result() == signal.SIG_IGN
 
 

@@ -15,7 +15,7 @@ import orbical as ob
 from orbical.errors import InputError, StoreError
 from orbical.scanning.recipe import scan_part
 from orbical.store import file_access, verification
-from orbical.store.verification import lost_flags
+from orbical.store.verification import units_without_mark
 from orbical.store.zarr_store import open_store
 
 
@@ -178,6 +178,6 @@ def test_units_that_others_finish_while_a_store_is_opened_are_not_called_lost(tm
     scan(path, "1/2")
     store = open_store(path)
     scan(path, "2/2")
-    assert lost_flags(store) == []
+    assert units_without_mark(store) == []
     next((path / "units").glob("0.1.*")).unlink()
-    assert lost_flags(store) == [(0, 1)]
+    assert units_without_mark(store) == [(0, 1)]

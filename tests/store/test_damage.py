@@ -322,7 +322,7 @@ def test_ctrl_c_twice_ends_with_the_message(tmp_path, monkeypatch, when):
     if when == "while a unit is written":
         monkeypatch.setattr(Store, "finish", interrupted_finish)
     if when == "before":
-        monkeypatch.setattr(units, "probe_model", interrupted_probe)
+        monkeypatch.setattr(units, "probe_model_for_scan", interrupted_probe)
     images, labels = ob.datasets.digits()
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

@@ -19,6 +19,7 @@ import torch
 import xarray as xr
 
 import orbical as ob
+from orbical.cli.shell_text import error_text_for_shell
 from orbical.errors import InputError, Interrupted, ModelError, StoreError
 from orbical.store import ModelEntry, file_access, open_store, zarr_store
 from orbical.store.file_access import locked
@@ -225,7 +226,7 @@ def test_what_is_written_once_is_restored_by_the_scan(scanned, digits, variable,
             dict(task=ob.tasks.Classification(ob.actions.Images("bicubic"))),
             "another task: it holds {'input': {'interpolation': 'bilinear'",
         ),
-        (dict(resume=False), "resume it or overwrite it"),
+        (dict(resume=False), "continue it with resume=True, or replace it with overwrite=True"),
     ],
 )
 def test_another_scan_is_refused_and_the_store_is_left_alone(scanned, digits, change, words):
@@ -234,7 +235,18 @@ def test_another_scan_is_refused_and_the_store_is_left_alone(scanned, digits, ch
     with pytest.raises(StoreError) as caught:
         scan(change.pop("models", linear()), data, scanned, **change)
     assert words in str(caught.value)
+    assert "overwrite=True" in str(caught.value)
+    options = {"overwrite": "--overwrite", "resume": "--resume"}
+    assert "with --overwrite" in error_text_for_shell(caught.value, options, {})
     assert content(scanned) == before
+
+
+@pytest.mark.parametrize("damage", ["{", '{"attributes": {"orbical": "{}"}}'])
+def test_a_root_that_cannot_be_read_can_be_replaced(scanned, digits, damage):
+    (scanned / "zarr.json").write_text(damage)
+    with pytest.raises(StoreError, match=r"too damaged.*or replace this one with overwrite=True"):
+        scan(linear(), digits, scanned)
+    assert scan(linear(), digits, scanned, overwrite=True).complete
 
 
 def test_functions_are_known_by_their_answers(tmp_path, digits):
@@ -320,7 +332,7 @@ def test_a_store_is_never_seen_half_made(tmp_path, digits, monkeypatch):
     def fail(*arguments):
         raise KeyboardInterrupt("pulled the plug")
 
-    monkeypatch.setattr(stores, "describe_group", fail)
+    monkeypatch.setattr(stores, "data_attributes", fail)
     with pytest.raises(KeyboardInterrupt):
         scan(linear(), digits, tmp_path / "run.zarr")
     assert list(tmp_path.iterdir()) == []
@@ -453,9 +465,9 @@ def test_many_units_are_read_when_they_are_used(scanned, monkeypatch):
     monkeypatch.setattr(zarr_store, "_FEW_UNITS", 1)
     expected = ob.load(scanned).data.load()
     read = []
-    files = zarr_store.read_files
+    files = zarr_store.read_store_files
     monkeypatch.setattr(
-        zarr_store, "read_files", lambda paths, most: read.extend(paths) or files(paths, most)
+        zarr_store, "read_store_files", lambda paths, most: read.extend(paths) or files(paths, most)
     )
     found = ob.load(scanned)
     assert found.complete

@@ -166,7 +166,7 @@ def test_wrong_truths_are_named_before_any_work(truth, words):
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (lambda n: torch.zeros(n, 8), r"points \[sample, point, 2\]"),
+        (lambda n: torch.zeros(n, 8), r"points \[sample, point, 2 or 3\]"),
         (lambda n: torch.full((n, 4, 2), torch.nan), "NaN or infinite output"),
         (lambda n: torch.full((n, 4, 3), 7.0), "confidence outside 0 .. 1"),
         (lambda n: {"keypoints": torch.zeros(n, 4, 2), "scores": torch.zeros(n)}, "of each point"),
@@ -201,7 +201,7 @@ def test_calibration_without_confidences_names_what_is_missing():
 
 
 def test_the_size_of_the_view_must_be_known():
-    with pytest.raises(InputError, match="height and width of the images"):
+    with pytest.raises(InputError, match="height and width of the view"):
         ob.tasks.KeyPoints()
     assert ob.tasks.KeyPoints(input=ob.actions.Window(32)).size == (32, 32)
 

@@ -226,7 +226,7 @@ def test_a_scan_is_stored_and_its_task_restored(tmp_path):
     [
         (lambda y: y.float(), r"integer label maps .* got float32"),
         (lambda y: y.float() * torch.nan, "integer label maps"),
-        (lambda y: one_hot(y).long(), r"maps\.argmax\(1\)"),
+        (lambda y: one_hot(y).long(), r"labels\.argmax\(1\)"),
         (lambda y: y[:1], "one for each of 2 samples"),
         (lambda y: y[:, :6], r"expected maps of \(12, 12\) pixels, as the model predicts, got"),
         (lambda y: y - 1, r"class indices from 0, or ignore_index=255, got -1 .. 1"),

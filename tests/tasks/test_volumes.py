@@ -177,7 +177,7 @@ def test_a_scan_of_segmented_volumes_is_stored_opened_and_calibrated(tmp_path):
     ("model", "labels", "said"),
     [
         (of_depth, torch.zeros(2, 1, 4, 4), r"label maps \[sample, depth, row, column\]"),
-        (of_depth, torch.zeros(2, 2, 4, 4, 4), r"maps.argmax\(1\)"),
+        (of_depth, torch.zeros(2, 2, 4, 4, 4), r"labels.argmax\(1\)"),
         (of_depth, torch.zeros(2, 4, 4, 3).long(), "expected maps of"),
         (of_depth, torch.full((2, 4, 4, 4), 2), "expected class indices below 2"),
     ],

@@ -10,7 +10,7 @@ import orbical as ob
 from orbical import losses, training
 from orbical.actions.on_points_and_vectors import _representation
 from orbical.errors import InputError
-from orbical.training.heads import FLOOR, softened
+from orbical.training.heads import FLOOR, floored_softplus
 
 GENERATOR = torch.Generator().manual_seed(0)
 
@@ -163,7 +163,7 @@ def test_exponents_of_any_size_give_finite_covariances_and_gradients() -> None:
 def test_covariances_of_no_direction_go_down_to_the_floor(size: int) -> None:
     wide = torch.tensor([-40.0, -10.0, 0.0, 10.0])[:, None, None] * torch.eye(size)
     found = training.positive_definite(wide)
-    usual = softened(wide[:, 0, 0])
+    usual = floored_softplus(wide[:, 0, 0])
     torch.testing.assert_close(found, usual[:, None, None] * torch.eye(size), rtol=1e-5, atol=0.0)
     assert float(found[0, 0, 0]) == pytest.approx(FLOOR, rel=1e-3)
 
@@ -176,7 +176,7 @@ def test_a_covariance_head_says_as_little_as_a_variance_head(scalars: float) -> 
         head.invariant.weight.copy_(torch.tensor([[1.0], [0.0], [0.0]]))
         head.invariant.bias.zero_()
     found = head((torch.full((1, 1), scalars), torch.randn(1, 2, 3))).covariance
-    expected = head.scale.square() * softened(torch.tensor(scalars)) * torch.eye(3)
+    expected = head.scale.square() * floored_softplus(torch.tensor(scalars)) * torch.eye(3)
     torch.testing.assert_close(found[0], expected, rtol=1e-5, atol=0.0)
 
 

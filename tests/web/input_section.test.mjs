@@ -7,5 +7,9 @@ import { whyEmpty } from "../../src/orbical/interface/web/sections/input.js";
 
 test("inputs that a report cannot move are not called missing", () => {
   assert.match(whyEmpty({ inputs: true }), /cannot move .* orbical view/);
-  assert.match(whyEmpty({ inputs: false }), /stores no inputs/);
+  assert.match(whyEmpty({ inputs: false }), /stores no inputs. Pass them as data, .* keep="inputs"/);
+});
+
+test("what a page says to do is typed as the page was opened", () => {
+  assert.match(whyEmpty({ inputs: false, command: true }), /Pass them with --data, .* --keep inputs/);
 });

@@ -109,14 +109,15 @@ test("maps of a volume say where they are stored at the middle slices only", () 
   const at = (slices, shown) => elsewhere({ fields, slices, about: { slices: shown }, models: [], colors: [] });
   assert.equal(at([], [3, 3, 3]), "");
   assert.equal(at([1, 2, 3], [1, 2, 3]), "");
-  assert.match(at([1, 2, 3], [3, 3, 3]), /middle slices.*keep=predicted_maps/i);
+  assert.match(at([1, 2, 3], [3, 3, 3]), /middle slices.*keep="predicted_maps"/i);
 });
 
 test("maps that are coarser than their image say so", () => {
   const map = field(new Float32Array(6), [1, 2, 3]);
   const image = field(new Float32Array(24), [1, 4, 6]);
-  assert.match(coarser({ fields: { class_map: map }, inputs: { image } }), /2 × 3 of 4 × 6 pixels.*keep=probabilities/);
-  assert.match(coarser({ fields: { value_map: map }, inputs: { image } }), /keep=predicted_maps/);
+  assert.match(coarser({ fields: { class_map: map }, inputs: { image } }), /2 × 3 of 4 × 6 pixels.*keep="segments"/);
+  assert.match(coarser({ fields: { class_map: map }, inputs: { image } }, { command: true }), /--keep segments/);
+  assert.match(coarser({ fields: { value_map: map }, inputs: { image } }), /2 × 3 of 4 × 6 pixels\.$/);
   assert.equal(coarser({ fields: { class_map: map }, inputs: { image: map } }), "");
   assert.equal(coarser({ fields: { class_map: map, segments: image }, inputs: { image } }), "");
   assert.equal(coarser({ fields: { class_map: map } }), "");

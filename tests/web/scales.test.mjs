@@ -88,6 +88,9 @@ test("colors leave out what lies far outside, and a model that diverges", () => 
   assert.ok(colorRange([Float32Array.from([...calm, 500])])[1] <= 1);
   assert.deepEqual(colorRange([calm, calm.map((value) => 1e6 * value)]), [0, 10]);
   assert.deepEqual(colorRange([calm, calm.map((value) => -1e6 * value)]), [-10, 1]);
+  const worse = calm.map((value) => 30 * value); // its values are told apart, too
+  assert.deepEqual(colorRange([calm, worse]), [0, 30]);
+  assert.deepEqual(colorRange([calm, worse, calm.map((value) => 1e6 * value)]), [0, 30]);
   assert.deepEqual(colorRange([new Float32Array(3), calm]), [0, 1]); // one that is perfect
   const rounding = calm.map((value) => 1e-14 * value);
   assert.deepEqual(colorRange([rounding, calm]), [0, 1]); // one that is perfect but for rounding

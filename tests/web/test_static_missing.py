@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.interface.reports.report_parts import chosen_samples, parts_of
+from orbical.interface.reports.report_parts import chosen_samples, report_parts_of
 from orbical.interface.session import Session
 from orbical.interface.wire import as_text
 
@@ -43,7 +43,7 @@ def made():
     )
     session = Session({"scan": scan})
     view = session.scan_view()
-    parts = parts_of(view, chosen_samples(view, None), ("pca",), {}, lambda work: None)
+    parts = report_parts_of(view, chosen_samples(view, None), ("pca",), {}, lambda work: None)
     return session, {name: as_text(part) for name, part in parts}
 
 
@@ -133,7 +133,7 @@ def test_samples_that_failed_are_counted_as_in_the_session(report_answers):
         )
     session = Session({"scan": scan})
     view = session.scan_view()
-    made = parts_of(view, chosen_samples(view, None), ("pca",), {}, lambda work: None)
+    made = report_parts_of(view, chosen_samples(view, None), ("pca",), {}, lambda work: None)
     parts = {name: as_text(part) for name, part in made}
     some = {"filter": ["search:H4"]}
     kinds = [("aggregate", {}), ("aggregate", some), ("list", {}), ("list", some)]
@@ -159,7 +159,7 @@ def test_samples_that_failed_are_in_no_group(report_answers):
     session = Session({"scan": scan})
     view = session.scan_view()
     view.__dict__["without_result"] = np.arange(30) % 10 < 2  # labels 0 and 1, and others
-    made = parts_of(view, chosen_samples(view, None), ("pca",), {}, lambda work: None)
+    made = report_parts_of(view, chosen_samples(view, None), ("pca",), {}, lambda work: None)
     asked = [{"sequence": 1, "kind": "classes", "selection": {"metric": "score"}}]
     header, _ = session.handle(asked[0])
     (found,) = report_answers({name: as_text(part) for name, part in made}, asked)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.interface.reports.report_parts import chosen_samples, parts_of
+from orbical.interface.reports.report_parts import chosen_samples, report_parts_of
 from orbical.interface.session import Session
 from orbical.interface.wire import as_text
 
@@ -109,7 +109,7 @@ def reported(scan):
     session = Session({"scan": scan})
     view = session.scan_view()
     chosen = chosen_samples(view, None)
-    parts = parts_of(view, chosen, ("pca",), {}, lambda work: None)
+    parts = report_parts_of(view, chosen, ("pca",), {}, lambda work: None)
     return session, {name: as_text(part) for name, part in parts}
 
 

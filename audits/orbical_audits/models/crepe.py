@@ -293,15 +293,15 @@ audit = Audit(
     "else **not invariant**. What the sign does counts as confirmed if the package's own "
     "function, on all frames of the recordings in steps of 40 ms, gets the same verdict.",
     decide=decide,
-    finding="For `tiny` it does not: the sign moves the pitch of {{ changes[0]['pitch moves'] "
-    "| percent }} of the frames by more than half a semitone, namely by an octave or a "
-    "twelfth, and the network is confident there (probability {{ "
-    "changes[0]['probability there'] | cell }}); a shift by 2 ms moves none. A "
-    "transposition moves {{ changes[6]['pitch moves'] | percent }} to a wrong place. "
-    "The verdict on `full` is open, because it rests on one frame ({{ "
-    "changes[1]['pitch moves'] | percent }} of its frames). The pitch of a typical "
-    "frame of `full` moves by {{ changes[1]['median cents'] | cell }} cents. Loudness "
-    "moves neither.",
+    finding="For `tiny` it does not. Flipping the sign moves the pitch of "
+    "{{ changes[0]['pitch moves'] | percent }} of the frames by more than half a semitone, "
+    "namely by an octave or a twelfth, and the network is confident there (probability "
+    "{{ changes[0]['probability there'] | cell }}). A shift by 2 ms moves none; a transposition "
+    "moves {{ changes[6]['pitch moves'] | percent }} to a wrong place.\n\n"
+    "The verdict on `full` is open: it rests on one frame "
+    "({{ changes[1]['pitch moves'] | percent }} of its frames). The pitch of a typical frame of "
+    "`full` moves by {{ changes[1]['median cents'] | cell }} cents. Loudness moves neither "
+    "network.",
     advice="With `tiny`, evaluate the sound and its negative and distrust frames whose pitches "
     "differ; `full` needs this less. When training, include "
     "the negative of each sound.",

@@ -13,14 +13,14 @@ from .action import (
     Settings,
     Trivial,
     action_matrices,
+    action_parts_in_place,
+    action_view,
     as_action,
     check_group,
-    first_lacking,
     flat_actions,
     is_own_action,
-    parts_in_place,
+    nonfinite_sample,
     register,
-    view_of,
 )
 from .on_angles import Angles
 from .on_boxes_and_key_points import Boxes, PixelPoints, checked_swaps
@@ -56,9 +56,9 @@ from .on_volumes import Volumes
 __all__ = [
     "Action", "ActionTree", "Adjacency", "Angles", "Blocks", "Boxes", "ClassMaps", "Classes",
     "ColorImages", "Columns", "Edges", "FieldWindow", "Fields", "Frames", "Globe", "ImagePair",
-    "Images", "Irreps", "PairWindow", "Periodic", "Pitch", "PixelPoints", "PixelPosition",
-    "Points", "Position", "Positions", "Rows", "Settings", "SignalWindow", "Signals", "Texts",
-    "Trivial", "ValueMaps", "VectorField", "Vectors", "Versions", "Volumes", "Window",
-    "as_action", "check_group", "encode_texts", "flat_actions", "is_own_action", "parts_in_place",
-    "register", "view_of",
+    "Images", "Irreps", "PairWindow", "Periodic", "Pitch", "PixelPoints", "PixelPosition", "Points",
+    "Position", "Positions", "Rows", "Settings", "SignalWindow", "Signals", "Texts", "Trivial",
+    "ValueMaps", "VectorField", "Vectors", "Versions", "Volumes", "Window", "action_parts_in_place",
+    "action_view", "as_action", "check_group", "encode_texts", "flat_actions", "is_own_action",
+    "register",
 ]  # fmt: skip

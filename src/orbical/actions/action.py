@@ -12,7 +12,7 @@ from torch import Tensor
 
 from .._trees import Tree, leaves, to_device, tree_map
 from ..errors import InputError
-from ..groups import OF_OUTPUTS, PARTS, Elements, Group
+from ..groups import OF_OUTPUTS, PARTS, Elements, Group, groups_moving
 
 Settings = dict[str, Any]
 """Arguments of a constructor by name, as a record holds them."""
@@ -53,10 +53,17 @@ class Action(ABC):
         It is 0 for an exact action; a resampled one loses detail, which must not be read as the
         model's failure. `moved` may hold `apply(elements, x)` where it is known already.
         """
+        if self.loses_nothing(elements, x):
+            first = next(leaves(x))
+            return torch.zeros(len(elements), len(first), device=first.device)
         moved = self.apply(elements, x) if moved is None else moved
         back = self.move(elements.inverse(), moved)
-        lost = tree_map(lambda a, b: relative_loss(a, b[None]), back, x)
+        lost = tree_map(lambda a, b: relative_action_loss(a, b[None]), back, x)
         return torch.stack(list(leaves(lost))).amax(0)
+
+    def loses_nothing(self, elements: Elements, x: Tree) -> bool:
+        """Check whether the inverse of these elements restores the data up to rounding."""
+        return False
 
     def areas(self, sides: tuple[int, ...]) -> Tensor | None:
         """Return how much each place of a map counts, 1 on average; None if all count alike."""
@@ -222,7 +229,7 @@ def _restored_fields(described: Any) -> Any:
     return tuple(_restored_fields(part) for part in described)
 
 
-def relative_loss(back: Tensor, x: Tensor) -> Tensor:
+def relative_action_loss(back: Tensor, x: Tensor) -> Tensor:
     """Return `||back - x|| / ||x||` for each element and sample, `[K, B]`."""
     if not back.is_floating_point():  # whole numbers are only ever reordered, or turned exactly
         back = back.double()
@@ -250,14 +257,9 @@ def _remedy(group: Group, x: Tensor, dims: tuple[str, ...]) -> str:
 class Exact(Action):
     """Actions whose inverse restores the data up to rounding."""
 
-    def defect(self, elements: Elements, x: Tree, moved: Tree | None = None) -> Tensor:
-        """Return zeros: nothing is lost."""
-        return _nothing(elements, x)
-
-
-def _nothing(elements: Elements, x: Tree) -> Tensor:
-    first = next(leaves(x))
-    return torch.zeros(len(elements), len(first), device=first.device)
+    def loses_nothing(self, elements: Elements, x: Tree) -> bool:
+        """Return True."""
+        return True
 
 
 class Trivial(Exact):
@@ -287,8 +289,6 @@ class Fields(Action):
 
     def defect(self, elements: Elements, x: Tree, moved: Tree | None = None) -> Tensor:
         """Return the largest defect of the fields."""
-        if all(isinstance(action, Exact) for action in leaves(self.actions)):
-            return _nothing(elements, x)
         moved = self.apply(elements, x) if moved is None else moved
         each = tree_map(lambda a, leaf, m: a.defect(elements, leaf, m), self.actions, x, moved)
         return torch.stack(list(leaves(each))).amax(0)
@@ -380,20 +380,25 @@ def check_group(action: Action, group: Group, x: Tree) -> None:
     to be invariant under it.
     """
     action.check(group, x)
-    idle = sorted({*group.parts} - action.moved_by(x) - OF_OUTPUTS)
+    moved_by = action.moved_by(x)
+    idle = sorted({*group.parts} - moved_by - OF_OUTPUTS)
     if idle:
         kinds = ", ".join(type(leaf).__name__ for leaf in flat_actions(action))
-        known = " and ".join(sorted(action.moved_by(x))) or "nothing"
+        known = " and ".join(sorted(moved_by)) or "nothing"
         users = "; ".join(f"{part} moves {_users(part)}" for part in idle)
-        hints = (_HINTS.get((*idle, part), "") for part in sorted(action.moved_by(x)))
+        hints = (_HINTS.get((*idle, part), "") for part in sorted(moved_by))
+        others = groups_moving(moved_by, group.spec.partition(":")[0])
+        first, more = others[:1], ", ".join(others[1:_MOST_GROUPS])
+        ways = f"; for this data use {first[0]}" + f" (or {more})" * bool(more) if first else ""
         raise InputError(
             "group",
             problem=f"the {' and '.join(idle)} part of {group.spec} moves nothing of this data "
             f"({kinds}, moved by {known})",
-            remedy=f"{users}{''.join(hints)}",
+            remedy=f"{users}{''.join(hints)}{ways}",
         )
 
 
+_MOST_GROUPS = 6
 _HINTS: dict[tuple[str, ...], str] = {
     ("plane", "space"): "; space is mirrored by inversion",
     ("space", "plane"): "; volumes are [sample, channel, depth, row, column], gray ones x[:, None]",
@@ -406,11 +411,11 @@ def _users(part: str) -> str:
     return (known and known.moves) or "no known data"
 
 
-def view_of(action: Action) -> str:
+def action_view(action: Action) -> str:
     """Return the view of data moved by an action: that of the first field that can be drawn.
 
     >>> from orbical.actions import Points, Trivial
-    >>> view_of(as_action({"mask": Trivial(), "pos": Points()})), view_of(Trivial())
+    >>> action_view(as_action({"mask": Trivial(), "pos": Points()})), action_view(Trivial())
     ('points', 'values')
     """
     views = [leaf.drawn_as for leaf in flat_actions(action)]
@@ -430,11 +435,11 @@ def is_own_action(action: Action, method: str = "move") -> bool:
     return not home.__module__.startswith("orbical.")
 
 
-def parts_in_place(action: Action) -> frozenset[str]:
+def action_parts_in_place(action: Action) -> frozenset[str]:
     """Return the parts that change values of the data and leave all places where they are.
 
     >>> from orbical.actions import Points, Rows
-    >>> sorted(parts_in_place(as_action({"pos": Points(), "mask": Rows()})))
+    >>> sorted(action_parts_in_place(as_action({"pos": Points(), "mask": Rows()})))
     ['plane', 'space']
     """
     fields = flat_actions(action)
@@ -460,10 +465,10 @@ def _maybe_lacking(x: Tensor) -> Tensor | None:
     return ~torch.isfinite(x.sum(dtype=torch.float32 if half else None))
 
 
-def first_lacking(x: Tensor) -> int | None:
+def nonfinite_sample(x: Tensor) -> int | None:
     """Return the first sample of `x[B, ...]` with NaN or infinity, or None.
 
-    >>> first_lacking(torch.tensor([[1.0, 2.0], [3.0, torch.inf]]))
+    >>> nonfinite_sample(torch.tensor([[1.0, 2.0], [3.0, torch.inf]]))
     1
     """
     doubt = _maybe_lacking(x)
@@ -482,7 +487,7 @@ class OfFinite(Action):
 
     def check_values(self, x: Tensor, first: int = 0) -> None:
         """Refuse values that are not finite."""
-        sample = first_lacking(x)
+        sample = nonfinite_sample(x)
         if sample is not None:
             place = (~torch.isfinite(x[sample])).nonzero()[0].tolist()
             axes = max(2, len(self.dims) - 2)

@@ -12,7 +12,7 @@ from torch import Tensor
 from ..errors import InputError, check_name, real_number
 from ..groups import Elements, Group
 from .action import Exact, action_matrices
-from .pixel_grids import check_affine
+from .pixel_grids import check_affine_action
 
 TURNS = {"degrees": 360.0, "radians": 2 * math.pi}
 """A full turn in each unit."""
@@ -93,7 +93,7 @@ class Angles(Exact):
     def check(self, group: Group, x: Tensor) -> None:
         """Refuse maps that change angles between directions."""
         super().check(group, x)
-        check_affine(group, "Angles")
+        check_affine_action(group, "Angles")
         if "plane" not in group.parts:
             return
         linear = group.linear("plane")

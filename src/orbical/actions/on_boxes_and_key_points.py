@@ -13,7 +13,7 @@ from .._trees import to_device
 from ..errors import InputError, whole_number
 from ..groups import Elements, Group
 from .action import Action, action_matrices
-from .pixel_grids import check_affine, pixel_frame, projected_pixels
+from .pixel_grids import check_affine_action, pixel_frame, projected_pixels
 
 
 class Boxes(Action):
@@ -135,7 +135,7 @@ class PixelPoints(Action):
 
     def check_mirrors(self, group: Group) -> None:
         """Refuse mirrors unless `swaps` states which points they exchange."""
-        check_affine(group, "PixelPoints")
+        check_affine_action(group, "PixelPoints")
         if self.swaps is None and bool((np.linalg.det(pixel_frame(group)[:, :2, :2]) < 0).any()):
             raise InputError(
                 "group",

@@ -75,12 +75,10 @@ class Periodic(OfFinite):
         here, share = at(first), action_matrices(places - first, x).reshape(shape)
         return here + share * (at(first + 1) - here)
 
-    def defect(self, elements: Elements, x: Tensor, moved: Tensor | None = None) -> Tensor:
-        """Measure what interpolation loses; shifts by whole columns and rows lose nothing."""
-        each = [self._sources(elements, axis, x.shape[-1 - axis]) for axis in range(x.ndim - 2)]
-        if all((places == np.rint(places)).all() for places in each):
-            return torch.zeros(len(elements), len(x), device=x.device)
-        return super().defect(elements, x, moved)
+    def loses_nothing(self, elements: Elements, x: Tensor) -> bool:
+        """Check whether all shifts are by whole columns and rows."""
+        each = (self._sources(elements, axis, x.shape[-1 - axis]) for axis in range(x.ndim - 2))
+        return all((places == np.rint(places)).all() for places in each)
 
     def check(self, group: Group, x: Tensor) -> None:
         """Check the dimensions, and that axes are not mixed."""

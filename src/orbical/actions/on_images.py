@@ -26,14 +26,14 @@ from torch import Tensor
 from .._trees import to_device
 from ..errors import InputError, check_name, whole_number
 from ..groups import Elements, Group
-from .action import Action, OfFinite, action_matrices, relative_loss
+from .action import Action, OfFinite, action_matrices, relative_action_loss
 from .pixel_grids import (
-    check_affine,
+    check_affine_action,
     pixel_footprints,
     pixel_frame,
     pixel_sources,
     pixels_inside,
-    stays_inside,
+    view_stays_inside,
 )
 
 INTERPOLATIONS = ("nearest", "bilinear", "bicubic")
@@ -147,7 +147,7 @@ class Images(OfFinite):
     def check(self, group: Group, x: Tensor) -> None:
         """Check the shape, and that quarter turns meet square images."""
         super().check(group, x)
-        check_square(group, x)
+        check_square_images(group, x)
         if _ends_in_channels(x):
             warnings.warn(
                 f"data: images of shape {tuple(x.shape)} are taken as [sample, channel, row, "
@@ -219,13 +219,13 @@ class Window(Images):
         parts = {"plane": np.tile(np.eye(3), (len(elements), 1, 1))}
         unmoved = Elements(parts, len(elements), elements.exact_on_grid)
         still = self._resample(unmoved, x[None], (self.size, self.size))
-        return relative_loss(back, still)
+        return relative_action_loss(back, still)
 
     def check(self, group: Group, x: Tensor) -> None:
         """Check that no element moves the view out of the image."""
         Action.check(self, group, x)
         check_image_size(x, self.size)
-        if not stays_inside(group, self.size, tuple(x.shape[-2:])):
+        if not view_stays_inside(group, self.size, tuple(x.shape[-2:])):
             room = (min(x.shape[-2:]) - self.size) // 2
             raise InputError(
                 "group",
@@ -290,7 +290,7 @@ class VectorField(Images):
     def check(self, group: Group, x: Tensor) -> None:
         """Check the shape, and that vectors can be rotated."""
         super().check(group, x)
-        check_affine(group, "VectorField")
+        check_affine_action(group, "VectorField")
 
 
 def _sample_whole(sample: Callable[..., Tensor], planes: Tensor, grid: Tensor) -> Tensor:
@@ -359,7 +359,7 @@ def check_image_size(x: Tensor, size: int) -> None:
         )
 
 
-def check_square(group: Group, x: Any) -> None:
+def check_square_images(group: Group, x: Any) -> None:
     """Refuse quarter turns of images that are not square."""
     if 0 in x.shape[1:]:
         raise InputError("data", "some pixels", f"images of shape {tuple(x.shape)}")
@@ -479,14 +479,14 @@ class PairWindow(_Central, ImagePair):
         if elements.exact_on_grid:
             return torch.zeros(len(elements), len(x), device=x.device)
         there = ImagePair(self.interpolation, self.padding).apply(elements, x)
-        return relative_loss(
+        return relative_action_loss(
             self.move(elements.inverse(), there), central_image(x, self.size)[None]
         )
 
     def check(self, group: Group, x: Tensor) -> None:
         """Check that no element takes the view out of the images."""
         super().check(group, x)
-        check_affine(group, "PairWindow")
+        check_affine_action(group, "PairWindow")
         height, width = x.shape[-2:]
         largest = min(_largest_view(group, height, width), height, width)
         if self.size > largest:

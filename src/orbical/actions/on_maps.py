@@ -30,9 +30,9 @@ from .action import (
     is_own_action,
 )
 from .on_globes import Globe, Periodic
-from .on_images import Images, View, Window, check_image_size, check_square
-from .on_volumes import Volumes, check_sides, voxel_frame
-from .pixel_grids import check_affine, pixel_frame
+from .on_images import Images, View, Window, check_image_size, check_square_images
+from .on_volumes import Volumes, check_volume_sides, voxel_frame
+from .pixel_grids import check_affine_action, pixel_frame
 
 REPRESENTATIONS = ("trivial", "vector", "normal")
 _OF_VOLUMES = {"nearest": "nearest", "bilinear": "trilinear"}
@@ -92,9 +92,9 @@ class _Maps(Action):
         """Check the size of the maps."""
         super().check(group, x)
         if isinstance(self._smooth, Volumes):
-            check_sides(group, x, self._smooth.spacing)
+            check_volume_sides(group, x, self._smooth.spacing)
         elif isinstance(self._smooth, Images):
-            check_square(group, x)
+            check_square_images(group, x)
             if isinstance(self._smooth, View):
                 check_image_size(x, self._smooth.size)
 
@@ -229,7 +229,7 @@ class ValueMaps(_Maps):
                 f"{' or '.join(map(str, self.widths))} components of each {self.representation}",
                 x.shape[1],
             )
-        check_affine(group, "ValueMaps")
+        check_affine_action(group, "ValueMaps")
         linear = self._linear(group)
         size = np.abs(np.linalg.det(linear)) ** (2 / self.sides)
         if self.representation == "normal" and not np.allclose(

@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..groups import Elements, Group
 from .action import Action, ActionTree, Exact, Fields, OfFinite, action_matrices, as_action
 from .on_boxes_and_key_points import PixelPoints
-from .pixel_grids import check_affine
+from .pixel_grids import check_affine_action
 
 _PART_OF_DIMENSION = {2: "plane", 3: "space"}
 _GROUP_OF = {"plane": "rotations:36", "space": "rotations3d:64"}
@@ -32,7 +32,7 @@ class Rows(Exact):
     def check(self, group: Group, x: Tensor) -> None:
         """Check that there are as many rows as the permutations reorder."""
         super().check(group, x)
-        check_rows(group, x)
+        check_permuted_rows(group, x)
 
 
 class Points(OfFinite, Exact):
@@ -65,7 +65,7 @@ class Points(OfFinite, Exact):
         """Check that the points have the dimension that the group acts on."""
         super().check(group, x)
         _check_dimension(group, x, "points")
-        check_rows(group, x)
+        check_permuted_rows(group, x)
         self.check_values(x)
         if group.has_homographies and bool(torch.isnan(self.apply(group, x)).any()):
             raise InputError(
@@ -170,9 +170,9 @@ class Vectors(Exact):
         """Check that the vectors have the dimension that the group acts on."""
         super().check(group, x)
         _check_dimension(group, x, "vectors")
-        check_affine(group, "Vectors")
+        check_affine_action(group, "Vectors")
         if self.per_point:
-            check_rows(group, x)
+            check_permuted_rows(group, x)
 
 
 class Irreps(Exact):
@@ -211,7 +211,7 @@ class Irreps(Exact):
     def check(self, group: Group, x: Tensor) -> None:
         """Check the number of features, and that the group moves space if it moves the plane."""
         super().check(group, x)
-        check_affine(group, "Irreps")
+        check_affine_action(group, "Irreps")
         if "plane" in group.parts and "space" not in group.parts:
             raise InputError(
                 "data",
@@ -223,7 +223,7 @@ class Irreps(Exact):
                 "data", f"the {self.size} features of irreps {self.irreps!r}", x.shape[-1]
             )
         if self.per_point:
-            check_rows(group, x)
+            check_permuted_rows(group, x)
 
 
 class Blocks(Exact):
@@ -372,7 +372,7 @@ def _check_dimension(group: Group, x: Tensor, kind: str) -> None:
         )
 
 
-def check_rows(group: Group, x: Tensor) -> None:
+def check_permuted_rows(group: Group, x: Tensor) -> None:
     """Refuse data of which a permutation cannot reorder the second dimension."""
     if "rows" not in group.parts or (x.ndim > 1 and x.shape[1] == group.parts["rows"].shape[1]):
         return
@@ -451,4 +451,4 @@ class Adjacency(Exact):
         super().check(group, x)
         if x.ndim < 3 or x.shape[1] != x.shape[2]:
             raise InputError("data", "square matrices [sample, node, node]", x)
-        check_rows(group, x)
+        check_permuted_rows(group, x)

@@ -51,12 +51,10 @@ class Signals(OfFinite):
             moved = moved * action_matrices(elements.parts["gain"], moved)[:, None, None, None]
         return moved
 
-    def defect(self, elements: Elements, x: Tensor, moved: Tensor | None = None) -> Tensor:
-        """Measure what resampling loses; shifts by whole samples lose nothing."""
+    def loses_nothing(self, elements: Elements, x: Tensor) -> bool:
+        """Check whether all shifts are by whole samples, at one speed."""
         shift = elements.parts.get("shift", np.zeros(1))
-        if (shift == np.floor(shift)).all() and "speed" not in elements.parts:
-            return torch.zeros(len(elements), len(x), device=x.device)
-        return super().defect(elements, x, moved)
+        return bool((shift == np.floor(shift)).all()) and "speed" not in elements.parts
 
     def check(self, group: Group, x: Tensor) -> None:
         """Refuse shifts together with reversals or speeds."""

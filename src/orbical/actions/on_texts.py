@@ -12,7 +12,7 @@ from torch import Tensor
 from ..errors import InputError
 from ..groups import Elements, Group
 from .action import Exact
-from .on_points_and_vectors import Rows, check_rows
+from .on_points_and_vectors import Rows, check_permuted_rows
 
 Nested = Any
 """N texts, or N lists of texts, or N values of JSON such as the messages of a chat."""
@@ -60,14 +60,14 @@ def _shape(texts: Nested) -> tuple[int, ...]:
     return len(texts), sizes[0]
 
 
-def decode_texts(codes: Tensor) -> Nested:
+def _decode_texts(codes: Tensor) -> Nested:
     """Return the texts that `encode_texts` turned to bytes, in the shape that they had.
 
-    >>> decode_texts(torch.as_tensor(encode_texts([["ä", ""], ["b", "c"]])))
+    >>> _decode_texts(torch.as_tensor(encode_texts([["ä", ""], ["b", "c"]])))
     [['ä', ''], ['b', 'c']]
     """
     if codes.ndim > 2:
-        return [decode_texts(row) for row in codes]
+        return [_decode_texts(row) for row in codes]
     each = (bytes(row).rstrip(b"\0") for row in codes.cpu().numpy())
     return [row.decode("utf-8", "surrogatepass") for row in each]
 
@@ -111,7 +111,7 @@ class Texts(Exact):
         if x.dtype != torch.uint8 or x.ndim not in (2, 3):
             raise InputError("data", "texts, or lists of texts", f"an array of {x.dtype}")
         if x.ndim == 3:
-            check_rows(group, x)
+            check_permuted_rows(group, x)
 
     def encode(self, given: Nested) -> Tensor:
         """Return texts, or the values of JSON, as bytes."""
@@ -120,7 +120,7 @@ class Texts(Exact):
 
     def decode(self, x: Tensor) -> Nested:
         """Return texts, or the values of JSON, from bytes `[N, L]` or `[N, n, L]`."""
-        texts = decode_texts(x)
+        texts = _decode_texts(x)
         return [json.loads(text) for text in texts] if self.parsed else texts
 
 
@@ -172,7 +172,7 @@ class Versions(Exact):
 
     def decode(self, x: Tensor) -> Nested:
         """Return chosen versions as texts, where they are."""
-        return decode_texts(x) if self.of_texts else x
+        return _decode_texts(x) if self.of_texts else x
 
 
 def _version(elements: Elements) -> np.ndarray:

@@ -20,7 +20,7 @@ from ..errors import InputError, check_name
 from ..groups import Elements, Group
 from .action import OfFinite
 from .on_images import PADDINGS
-from .pixel_grids import check_affine
+from .pixel_grids import check_affine_action
 
 INTERPOLATIONS = {"nearest": "nearest", "trilinear": "bilinear"}  # torch's names
 _SIDES = ("depth", "row", "column")
@@ -98,11 +98,9 @@ class Volumes(OfFinite):
         inside = torch.cat([(grid.abs() <= limit).all(-1) for grid in each])
         return None if bool(inside.all()) else inside
 
-    def defect(self, elements: Elements, x: Tensor, moved: Tensor | None = None) -> Tensor:
-        """Measure what resampling there and back costs; exact moves cost nothing."""
-        if elements.exact_on_grid:
-            return torch.zeros(len(elements), len(x), device=x.device)
-        return super().defect(elements, x, moved)
+    def loses_nothing(self, elements: Elements, x: Tensor) -> bool:
+        """Check whether voxels are permuted and not resampled."""
+        return elements.exact_on_grid
 
     def check(self, group: Group, x: Tensor) -> None:
         """Check the shape, the group, and that axes to be exchanged are equally long."""
@@ -116,7 +114,7 @@ class Volumes(OfFinite):
                 "of each slice), or pass the action of other data, such as "
                 "input=ob.actions.ImagePair()",
             )
-        check_sides(group, x, self.spacing)
+        check_volume_sides(group, x, self.spacing)
 
 
 def voxel_frame(elements: Elements, spacing: Sequence[float] | None = None) -> np.ndarray:
@@ -142,11 +140,11 @@ def _move_exactly(elements: Elements, x: Tensor) -> Tensor:
     return moved
 
 
-def check_sides(group: Group, x: Tensor, spacing: Sequence[float] | None = None) -> None:
+def check_volume_sides(group: Group, x: Tensor, spacing: Sequence[float] | None = None) -> None:
     """Refuse volumes without voxels, and those of which unlike axes are exchanged."""
     if 0 in x.shape[1:]:
         raise InputError("data", "some voxels", f"volumes of shape {tuple(x.shape)}")
-    check_affine(group, "Volumes")
+    check_affine_action(group, "Volumes")
     if not group.exact_on_grid or "space" not in group.parts:
         return
     exchanged = (group.parts["space"][:, :3, :3] != 0).any(0)  # [to, from] of x, y, z

@@ -26,7 +26,7 @@ def pixel_frame(elements: Elements) -> np.ndarray:
     return result
 
 
-def check_affine(group: Group, action: str) -> None:
+def check_affine_action(group: Group, action: str) -> None:
     """Refuse a group that holds homographies, for an action that has a turn for each element."""
     if group.has_homographies:
         raise InputError(
@@ -100,7 +100,7 @@ def pixels_inside(elements: Elements, size: tuple[int, ...], image: Tensor) -> T
     return ((across <= right) & (along <= down)).to(image.device)
 
 
-def stays_inside(elements: Elements, size: int, image: tuple[int, ...]) -> bool:
+def view_stays_inside(elements: Elements, size: int, image: tuple[int, ...]) -> bool:
     """Check whether every pixel of a square view comes from inside the image for all elements.
 
     A plane map carries the view to a convex quadrilateral, which lies inside where its corners do.

@@ -16,10 +16,10 @@ from .._text import percent
 from .._trees import Tree, to_device
 from ..calibration import bounded_mean_interval, unbounded_mean_interval
 from ..data import preprocessing_of_scan, read_rows
-from ..errors import InputError, ModelError, real_number, whole_number
+from ..errors import InputError, ModelError, real_number, whole_number, with_usage
 from ..groups import Array, Chart, Group, as_group, chart_of
 from ..nero import circle_bracket, circle_order
-from ..scanning import Recipe, Runner, Sweep, plan, progress_bar, ready_units
+from ..scanning import Recipe, Runner, Sweep, plan, ready_scan_units, scan_progress_bar
 from ..store import Scan
 from ..tasks import Task, as_task
 from .search import Objective, descend_to_worst, golden_section, lowest_elements, nearest_elements
@@ -41,6 +41,7 @@ _MEANINGS = {
 }
 
 
+@with_usage('(models, scan), or (models, data, group="rotations:72", task="classification")')
 def worst_case(
     models: object,
     data: object,
@@ -132,8 +133,8 @@ def worst_case(
     searches = len(found) * len(recipe.samples)
     with (
         stoppable(kept=False),
-        ready_units(recipe) as runner,
-        progress_bar(searches, 0, len(found), progress, "worst case", "searches") as advance,
+        ready_scan_units(recipe) as runner,
+        scan_progress_bar(searches, 0, len(found), progress, "worst case", "searches") as advance,
     ):
         _check_models(runner, scan)
         for grid in _scanned(runner) if scan is None else _stored(runner, scan):
@@ -221,7 +222,8 @@ def searched_scan(
             "data",
             "a scan that stores its inputs",
             "one without",
-            remedy="scan with keep='inputs', or pass the data themselves, with group= and task=",
+            remedy="scan with keep='inputs', or pass the data of the scan as data= (--data PATH); "
+            "worst_case then needs group= and task=",
         )
     given: Any = inputs
     if [*inputs] == [""]:
@@ -414,7 +416,7 @@ def _table(found: dict[str, dict[str, Array]], runner: Runner, level: float) -> 
     coords: dict[str, object] = {"model": list(found), "place": list(PLACES)}
     coords["sample"] = np.arange(stacked["missed"].shape[1])
     if recipe.samples.names is not None:
-        coords["name"] = ("sample", recipe.samples.names)
+        coords["name"] = ("sample", [*recipe.samples.names])
     if recipe.target is not None and recipe.target.ndim == 1:
         coords[task.truth_name] = ("sample", recipe.target.cpu().numpy())
     table = xr.Dataset(variables, coords=coords)

@@ -12,7 +12,7 @@ from .._trees import Tree, concatenate, leaves, to_device
 from ..data import preprocessing_of_scan, read_rows
 from ..errors import InputError, whole_number
 from ..groups import Array, Chart, chart_of
-from ..scanning import Recipe, Runner, ready_units
+from ..scanning import Recipe, Runner, ready_scan_units
 from ..store import FINISHED, Scan, arrays_of
 from .cases import search_recipe, searched_scan
 from .search import Objective
@@ -152,7 +152,7 @@ def _refined(
     settings = {"batch_size": "auto", "device": device, "preprocess": prepare}
     recipe = search_recipe(named, given, group, task, **settings)
     own = [flip for flip in found if flip.model in named]
-    with ready_units(recipe) as runner:
+    with ready_scan_units(recipe) as runner:
         samples = sorted({flip.sample for flip in own})
         batch = concatenate([read_rows(recipe.samples, slice(n, n + 1)).inputs for n in samples])
         batch = to_device(batch, runner.sweep.device)

@@ -15,7 +15,7 @@ from ..errors import InputError, check_name, real_number, whole_number
 from ..groups import Group, parse
 from ..nero import averaged_over_orbit, evenly_spaced
 from ..recalibrate import OrbitTemperature
-from ..store import FINISHED, ScanArrays, arrays_of
+from ..store import ScanArrays, arrays_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -49,7 +49,7 @@ class Change:
 class Predictions(NamedTuple):
     """Predictions of one model for n samples at K elements."""
 
-    probs: Array  # [K, n, C]; no classes if there are none stored, which checked_change has refused
+    probs: Array  # [K, n, C]; no classes if there are none stored, which checked_remedy has refused
     confidence: Array  # [K, n]
     correct: Array  # [K, n]
     labels: Array
@@ -134,13 +134,13 @@ def what_if(
     import xarray as xr
 
     arrays = arrays_of(scan)
-    change = checked_change(Change(average, recalibrate, reject, coverage), arrays, passing)
+    change = checked_remedy(Change(average, recalibrate, reject, coverage), arrays, passing)
     columns: dict[str, list[Any]] = {}
     for model in range(len(arrays.models)):
-        rows = rows_to_change(arrays, model, seed, most)
-        fit, test = predictions_to_change(arrays, model, rows, share, seed)
-        outcome = change_outcome(change, fit, test, arrays, passing)
-        for name, values in change_curves(outcome, arrays.weights, passing).items():
+        rows = rows_to_advise_on(arrays, model, seed, most)
+        fit, test = predictions_to_remedy(arrays, model, rows, share, seed)
+        outcome = remedy_outcome(change, fit, test, arrays, passing)
+        for name, values in remedy_curves(outcome, arrays.weights, passing).items():
             columns.setdefault(name, []).append(values)
     held, tested = (part.correct.shape[1] for part in (fit, test))
     dims = ("model", "element")
@@ -150,12 +150,12 @@ def what_if(
         "passes": change.average,
         "held": held,
         "tested": tested,
-        "code": change_code(change, arrays.group),
+        "code": remedy_code(change, arrays.group),
     }
     return xr.Dataset(found, coords, {"group": arrays.group.spec, "passing": passing, **about})
 
 
-def checked_change(change: Change, arrays: ScanArrays, passing: float) -> Change:
+def checked_remedy(change: Change, arrays: ScanArrays, passing: float) -> Change:
     """Refuse changes that the scan does not allow."""
     real_number("passing", passing, "in (0, 1)")
     if not (arrays.has_responses("correct") and arrays.has_responses("confidence")):
@@ -177,9 +177,9 @@ def checked_change(change: Change, arrays: ScanArrays, passing: float) -> Change
     return change
 
 
-def rows_to_change(arrays: ScanArrays, model: int, seed: int, most: int) -> Array:
-    """Return the finished samples of a model, at most so many of them."""
-    blocks = arrays.sample_blocks(FINISHED, model=model)
+def rows_to_advise_on(arrays: ScanArrays, model: int, seed: int, most: int) -> Array:
+    """Return the samples with a score at every element, at most so many of them."""
+    blocks = arrays.sample_blocks("score", model=model)
     finished = np.flatnonzero(np.concatenate([np.isfinite(part).all(1) for _, (part,) in blocks]))
     if len(finished) > whole_number("most", most, 2):
         chosen = np.random.default_rng(seed).choice(len(finished), most, replace=False)
@@ -187,10 +187,10 @@ def rows_to_change(arrays: ScanArrays, model: int, seed: int, most: int) -> Arra
     return finished
 
 
-def predictions_to_change(
+def predictions_to_remedy(
     arrays: ScanArrays, model: int, finished: Array, share: float, seed: int
 ) -> tuple[Predictions, Predictions]:
-    """Read finished samples; return those that fit and those that judge."""
+    """Read samples; return those that fit and those that judge."""
     names = ["confidence", "correct", *(["probabilities"] if "probabilities" in arrays else [])]
     read: list[list[Array]] = []
     for rows, parts in arrays.sample_blocks(*names, model=model):
@@ -199,13 +199,14 @@ def predictions_to_change(
     confidence, correct, *probs = (np.concatenate(parts, 1) for parts in zip(*read, strict=True))
     labels = arrays.read("label") if "label" in arrays else np.zeros(arrays.samples, int)
     scores = probs[0].astype(np.float64) if probs else np.zeros((*correct.shape, 0))
-    sure, right = confidence.astype(np.float64), correct.astype(bool)
+    sure = np.nan_to_num(confidence.astype(np.float64))  # nothing detected is nothing to act on
+    right = correct == 1
     every = Predictions(scores, sure, right, labels[finished])
     first, second = conformal_halves(np.arange(len(finished)), share, seed)
     return every.of(first), every.of(second)
 
 
-def change_outcome(
+def remedy_outcome(
     change: Change, fit: Predictions, test: Predictions, arrays: ScanArrays, passing: float
 ) -> Outcome:
     """Apply a change to test predictions; fit on others what it needs."""
@@ -280,7 +281,7 @@ def _cheapest(fit: Predictions, weights: Array, passing: float) -> float:
     return float(sure[order][best]) if saved[best] > 0 else np.inf
 
 
-def change_curves(outcome: Outcome, weights: Array, passing: float) -> dict[str, Any]:
+def remedy_curves(outcome: Outcome, weights: Array, passing: float) -> dict[str, Any]:
     """Return means over samples at each element, and of all."""
     acted, wrong = outcome.acted, ~outcome.correct
     each = np.repeat(weights, acted.shape[1])
@@ -301,11 +302,11 @@ def change_curves(outcome: Outcome, weights: Array, passing: float) -> dict[str,
     return found
 
 
-def change_code(change: Change, group: Group) -> str:
+def remedy_code(change: Change, group: Group) -> str:
     """Write Python that makes a change; `model` and `task` are those of the scan."""
     lines = ["import orbical as ob"]
     if change.average > 1:
-        name = named_part(group, change.average)
+        name = _named_part(group, change.average)
         chosen = repr(name)
         if name is None:
             chosen, spaced = "group", evenly_spaced(group, change.average)
@@ -343,11 +344,11 @@ def change_code(change: Change, group: Group) -> str:
     return "\n".join(lines)
 
 
-def named_part(group: Group, number: int) -> str | None:
+def _named_part(group: Group, number: int) -> str | None:
     """Return the text of the group of some evenly spaced elements, None if it has none.
 
     >>> from orbical.groups import dihedral, flips
-    >>> named_part(dihedral(4), 4), named_part(dihedral(4), 2), named_part(flips(), 2)
+    >>> _named_part(dihedral(4), 4), _named_part(dihedral(4), 2), _named_part(flips(), 2)
     ('dihedral:2', 'dihedral:1', None)
     """
     if number == len(group):
@@ -363,4 +364,4 @@ def named_part(group: Group, number: int) -> str | None:
 
 def advised_group(group: Group, number: int) -> str:
     """Describe evenly spaced elements of a group."""
-    return named_part(group, number) or f"{number} evenly spaced elements of {group.spec}"
+    return _named_part(group, number) or f"{number} evenly spaced elements of {group.spec}"

@@ -19,12 +19,12 @@ from .changes import (
     Change,
     Outcome,
     advised_group,
-    change_code,
-    change_curves,
-    change_outcome,
-    checked_change,
-    predictions_to_change,
-    rows_to_change,
+    checked_remedy,
+    predictions_to_remedy,
+    remedy_code,
+    remedy_curves,
+    remedy_outcome,
+    rows_to_advise_on,
 )
 
 if TYPE_CHECKING:
@@ -37,6 +37,9 @@ Array = np.ndarray
 LEAST = 40
 """Samples of a model below which nothing is said: neither half could tell."""
 
+LEAST_ANSWERED = 0.05
+"""The share of predictions that a remedy acts on at least: others are the same as no model."""
+
 
 @dataclass(frozen=True)
 class Remedy:
@@ -47,7 +50,8 @@ class Remedy:
         gain: By how much a prediction is cheaper, mean over samples and the orbit.
         low: Lower end of its interval, corrected for all remedies of the model.
         high: Upper end.
-        helps: Whether the interval is above 0.
+        helps: Whether the interval is above 0, and the model is then of use: it acts on 5 % of the
+            predictions or more, and is shown to cost less than passing all of them on.
         passes: Passes of the model for one prediction.
         needs: What it needs beside that.
         before: `cost`, `accuracy`, `pooled_ece`, `answered` and `risk` without it, means over the
@@ -111,11 +115,12 @@ class Advice:
     Attributes:
         model: Its name.
         verdict: "helps" if a remedy is shown to help, "nothing to do" if none gains more than the
-            margin, "not enough samples" if that cannot be told, "nothing to try" if no remedy
+            margin, "not enough samples" if that cannot be told, "nothing helps" if nothing that
+            costs less is better than passing all predictions on, "nothing to try" if no remedy
             applies.
         sentence: The verdict with its numbers.
         remedies: All that apply, best first; `Remedy.helps` says which are shown to help.
-        expectations: What training might do; empty if nothing is to do.
+        expectations: What training might do; empty if nothing is shown to be wrong.
         missing: What was not tried, and why.
     """
 
@@ -154,12 +159,14 @@ def advise(
     threshold of the confidence, prediction sets, averages over part or all of the orbit, and such
     averages with a temperature. One half of the samples fits them, the other half judges them by
     the cost of a prediction over the orbit: an error costs 1, and passing on predictions of a
-    confidence below `1 - passing` costs `passing`. For tasks other than classification the score of
+    confidence below `1 - passing` costs `passing`. Where a detector finds nothing, its confidence
+    is 0. For tasks other than classification the score of
     the average over the orbit is compared with that of the model.
 
     The gain of a sample is the mean over its orbit, so samples are independent, and intervals
     (`orbical.calibration.bounded_mean_interval`) hold at every number of them. With
-    probability `level` no remedy of a model is said to help that does not. Remedies that are not
+    probability `level` no remedy of a model is said to help that does not. Nor is one that passes
+    nearly all predictions on: it has to cost less than using no model, too. Remedies that are not
     shown to be worse than the best come first, the cheapest of them before the others. Intervals of
     scores without bounds (`unbounded_mean_interval`) are approximate. `passing` and `margin` are
     choices, not estimates: set them to what an error and a change cost in your use.
@@ -192,10 +199,11 @@ def advise(
     arrays = arrays_of(scan)
     checked_level(level)
     if not arrays.has_responses("score"):
-        raise InputError("scan", "labels", "none", remedy="scan data with labels")
+        got = f"a scan of {arrays.task} without any"
+        raise InputError("scan", "labels", got, remedy="scan data with labels, if the task has any")
     if not (arrays.has_responses("correct") and arrays.has_responses("confidence")):
         return [_of_scores(arrays, model, margin, level) for model in range(len(arrays.models))]
-    checked_change(Change(), arrays, passing)
+    checked_remedy(Change(), arrays, passing)
     changes, missing = _changes(arrays, coverage)
     return [
         _of_classes(arrays, model, changes, missing, passing, margin, level, seed, most)
@@ -226,7 +234,7 @@ def _changes(arrays: ScanArrays, coverage: float) -> tuple[list[Change], tuple[s
 def _why_no_average(group: Group, without_mean: str = "") -> str:
     """Return why no average over the orbit is tried; empty if it is."""
     if without_mean:
-        return f"averages, as these outputs of {without_mean} have no mean over the orbit"
+        return f"averages, as none is made of such outputs of the task {without_mean}"
     if len(group) == 1:
         return f"averages, as {group.spec} has one element"
     return "" if group.closed else f"averages, as {group.spec} is not closed"
@@ -244,18 +252,27 @@ def _of_classes(
     most: int,
 ) -> Advice:
     """Advise on one classifier."""
-    rows = rows_to_change(arrays, model, seed, most)
+    rows = rows_to_advise_on(arrays, model, seed, most)
     if len(rows) < LEAST:
-        return _too_few(arrays.models[model], len(rows), missing)
-    fit, test = predictions_to_change(arrays, model, rows, 0.5, seed)
-    outcomes = [change_outcome(one, fit, test, arrays, passing) for one in (Change(), *changes)]
+        return _too_few(arrays, model, len(rows), missing)
+    fit, test = predictions_to_remedy(arrays, model, rows, 0.5, seed)
+    outcomes = [remedy_outcome(one, fit, test, arrays, passing) for one in (Change(), *changes)]
     before, *states = (_state(one, arrays, passing) for one in outcomes)
     losses = np.stack([one.loss(arrays.weights, passing) for one in outcomes])
     gains = losses[:1] - losses[1:]
-    ends = bounded_mean_interval(gains, 1 - (1 - level) / len(changes), low=-1.0, high=1.0)
+    corrected = 1 - (1 - level) / len(changes)
+    ends = bounded_mean_interval(gains, corrected, low=-1.0, high=1.0)
+    over_none = bounded_mean_interval(
+        passing - losses[1:], corrected, low=passing - 1, high=passing
+    )
+    acting = np.array([state["answered"] for state in states]) >= LEAST_ANSWERED
+    at_least, at_most = (
+        np.where(acting, np.minimum(*both), 0.0)
+        for both in zip(ends[1:], over_none[1:], strict=True)
+    )
     remedies = [
-        _remedy(change, arrays, each, before, state)
-        for change, state, *each in zip(changes, states, *ends, strict=True)
+        _remedy(change, arrays, each, before, state, helps)
+        for change, state, helps, *each in zip(changes, states, at_least > 0, *ends, strict=True)
     ]
     drop = _share(before["accuracy_at_identity"]), _share(before["accuracy"])
     now = (
@@ -264,7 +281,7 @@ def _of_classes(
         f"{_share(before['answered'])} of the predictions; cost {number(before['cost'])} a "
         f"prediction (an error costs 1, passing one on {number(passing)})"
     )
-    return _advice(arrays.models[model], now, remedies, gains, margin, level, missing)
+    return _advice(arrays.models[model], now, remedies, gains, at_most, margin, level, missing)
 
 
 def _of_scores(arrays: ScanArrays, model: int, margin: float, level: float) -> Advice:
@@ -280,7 +297,7 @@ def _of_scores(arrays: ScanArrays, model: int, margin: float, level: float) -> A
     average = arrays.read("consensus_vs_truth", model=model).astype(np.float64)
     known = np.isfinite(score) & np.isfinite(average)
     if known.sum() < LEAST:
-        return _too_few(name, int(known.sum()), ())
+        return _too_few(arrays, model, int(known.sum()), ())
     gains = ((average - score) if better else (score - average))[None, known]
     if about.get("units") == "share":
         gain, low, high = bounded_mean_interval(gains, level, low=-1.0, high=1.0)
@@ -288,9 +305,10 @@ def _of_scores(arrays: ScanArrays, model: int, margin: float, level: float) -> A
         gain, low, high = unbounded_mean_interval(gains, level)
         margin *= float(np.abs(score[known]).mean())
     states = [{"score": float(values[known].mean())} for values in (score, average)]
-    remedy = _remedy(Change(size), arrays, (gain[0], low[0], high[0]), states[0], states[1])
+    ends = gain[0], low[0], high[0]
+    remedy = _remedy(Change(size), arrays, ends, states[0], states[1], low[0] > 0)
     now = f"{arrays.score} {number(states[0]['score'])} over the orbit ({known.sum()} samples)"
-    return _advice(name, now, [remedy], gains, margin, level, ())
+    return _advice(name, now, [remedy], gains, high, margin, level, ())
 
 
 def _remedy(
@@ -299,6 +317,7 @@ def _remedy(
     gain: Sequence[float],
     before: dict[str, float],
     after: dict[str, float],
+    helps: bool,
 ) -> Remedy:
     """Describe a change with its gain and the ends of its interval."""
     mean, low, high = map(float, gain)
@@ -307,19 +326,23 @@ def _remedy(
         gain=mean,
         low=low,
         high=high,
-        helps=low > 0,
+        helps=bool(helps),
         passes=change.average,
         needs=_needs(change),
         before=before,
         after=after,
         change=asdict(change),
-        code=change_code(change, arrays.group),
+        code=remedy_code(change, arrays.group),
     )
 
 
-def _too_few(model: str, count: int, missing: tuple[str, ...]) -> Advice:
-    need = f"{counted(count, 'finished sample')}; {LEAST} at least are needed to fit and to judge"
-    return Advice(model, "not enough samples", f"not enough samples: {need}", (), (), missing)
+def _too_few(arrays: ScanArrays, model: int, count: int, missing: tuple[str, ...]) -> Advice:
+    verdict = "not enough samples"
+    text = (
+        f"{verdict}: {count} of {counted(arrays.samples, 'sample')} have a score at every element; "
+        f"at least {LEAST} are needed to fit and to judge"
+    )
+    return Advice(arrays.models[model], verdict, text, (), (), missing)
 
 
 def _advice(
@@ -327,25 +350,36 @@ def _advice(
     now: str,
     remedies: Sequence[Remedy],
     gains: Array,
+    at_most: Array,
     margin: float,
     level: float,
     missing: tuple[str, ...],
 ) -> Advice:
-    """Order the remedies, and say what follows; `gains` `[R, n]` are those of each sample."""
+    """Order the remedies, and say what follows.
+
+    `gains` `[R, n]` are those of each sample, `at_most` `[R]` what remedies that act may gain, also
+    over passing all predictions on.
+    """
     order = _ranked(remedies, gains, level)
     ranked = tuple(remedies[place] for place in order)
-    best = max(remedies, key=lambda one: one.high)
     if any(one.helps for one in remedies):
         first = next(one for one in ranked if one.helps)
         verdict = "helps"
         text = f"{first.name} helps, and nothing that costs more is shown to help more"
-    elif best.high <= margin:
-        verdict = text = "nothing to do"
-        text += f": no remedy gains more than {number(best.high)}"
-    else:
+    elif at_most.max() > margin:
         verdict = text = "not enough samples"
-        text += f" to tell: {best.name} may gain up to {number(best.high)}, and is not shown to"
-    found = _EXPECTATIONS if verdict == "helps" else ()
+        name = remedies[int(at_most.argmax())].name
+        text += f" to tell: {name} may gain up to {number(at_most.max())}, and is not shown to"
+    elif any(one.high > margin for one in remedies):
+        verdict = text = "nothing helps"
+        text += (
+            f": no remedy that acts on {percent(LEAST_ANSWERED)} of the predictions or more costs "
+            f"less than passing all of them on by more than {number(margin)}"
+        )
+    else:
+        verdict = text = "nothing to do"
+        text += f": no remedy gains more than {number(max(one.high for one in remedies))}"
+    found = _EXPECTATIONS if "helps" in verdict else ()
     return Advice(model, verdict, f"{now}. {text[0].upper()}{text[1:]}.", ranked, found, missing)
 
 
@@ -371,7 +405,7 @@ def _ranked(remedies: Sequence[Remedy], gains: Array, level: float) -> list[int]
 def _state(outcome: Outcome, arrays: ScanArrays, passing: float) -> dict[str, float]:
     """Return means over samples and the orbit."""
     weights = arrays.weights
-    curves = change_curves(outcome, weights, passing)
+    curves = remedy_curves(outcome, weights, passing)
     answered = float(weights @ outcome.acted.mean(1))
     wrong = float(weights @ (outcome.acted & ~outcome.correct).mean(1))
     state = {

@@ -31,7 +31,7 @@ def link_within(points: Array, tolerance: float) -> Array:
     order, start = _equal_rows(np.floor(points * (np.sqrt(dimensions) * (1 + 1e-9) / tolerance)))
     size = np.diff(np.append(start, len(points)))
     first = order[start]
-    tree = cKDTree(projected_to_link(points[first]))
+    tree = cKDTree(_projected_to_link(points[first]))
     # Any two points of linked cells are within t, and each within t of its cell's first.
     reach = 3 * tolerance * (1 + 1e-9)
     if dimensions > _TREE_DIMENSIONS and (
@@ -108,7 +108,7 @@ def _equal_rows(rows: Array) -> tuple[Array, Array]:
     return order, np.flatnonzero(np.concatenate([[True], differs]))
 
 
-def projected_to_link(points: Array) -> Array:
+def _projected_to_link(points: Array) -> Array:
     """Project onto three orthonormal directions: distances can only shrink, so no pair is lost."""
     if points.shape[1] <= _TREE_DIMENSIONS:
         return points
@@ -151,7 +151,7 @@ class Nearest:
         self.radius = radius * (1 + 1e-12)
         self._slack = 1e-9 * float(np.abs(points).max())
         self._direct = points.shape[1] <= _DIRECT_DIMENSIONS
-        self._tree = cKDTree(points if self._direct else projected_to_link(points))
+        self._tree = cKDTree(points if self._direct else _projected_to_link(points))
 
     def __call__(self, queries: Array) -> tuple[Array, Array, Array]:
         """Return the distance `[M]` (infinite if there is none), and all pairs (query, sample)."""
@@ -177,7 +177,7 @@ class Nearest:
             found = self._tree.query_ball_point(queries[inside], distance[inside] + 2 * self._slack)
             return np.repeat(inside, list(map(len, found))), _joined(found)
         if np.isfinite(self.radius):
-            flat = projected_to_link(queries)
+            flat = _projected_to_link(queries)
             count = self._tree.query_ball_point(flat, self.radius, return_length=True)
             if count.sum() <= _PAIRS_PER_QUERY * len(queries):
                 found = self._tree.query_ball_point(flat, self.radius)

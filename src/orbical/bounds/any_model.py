@@ -16,7 +16,7 @@ import numpy as np
 from .._arrays import ArrayLike, as_numpy
 from ..errors import InputError
 from . import table_checks as checks
-from .bound import Bound, inapplicable_bound, lower_bound, share_at_most
+from .bound import Bound, inapplicable_bound, lower_bound, share_upper_bound
 
 if TYPE_CHECKING:
     from .orbit_table import OrbitTable
@@ -134,7 +134,7 @@ def any_model_bounds(table: OrbitTable, accuracy: float | None) -> dict[str, Bou
     return {
         "broken_symmetry": Bound(broken, *KINDS["broken_symmetry"]),
         "broken_at_least": needed,
-        "any_accuracy": share_at_most(cap, "accuracy"),
-        "any_accuracy_sharp": share_at_most(sharp, "accuracy"),
+        "any_accuracy": share_upper_bound(cap, "accuracy"),
+        "any_accuracy_sharp": share_upper_bound(sharp, "accuracy"),
         "any_ece": ece,
     }

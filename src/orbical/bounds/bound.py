@@ -60,7 +60,7 @@ def lower_bound(value: float, quantity: str, scale: float = 1.0, *, reason: str 
     return Bound(value if known else 0.0, quantity, "lower", reason=reason, vacuous=not known)
 
 
-def share_at_most(value: float, quantity: str, reason: str = "") -> Bound:
+def share_upper_bound(value: float, quantity: str, reason: str = "") -> Bound:
     """Return an upper bound of a quantity that is never above 1."""
     return Bound(value, quantity, "upper", reason=reason, vacuous=value >= 1 - ROUNDING)
 

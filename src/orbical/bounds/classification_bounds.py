@@ -8,7 +8,6 @@ and Proposition 5 (Lipschitz lower bound). Their reason is the counterexample of
 from __future__ import annotations
 
 import numpy as np
-import torch
 
 from .._arrays import as_numpy
 from ..errors import InputError
@@ -22,7 +21,7 @@ from .bound import (
     estimated_bounds,
     inapplicable_bound,
     lower_bound,
-    share_at_most,
+    share_upper_bound,
 )
 from .fibers import Fibers, fiber_index
 from .orbit_table import OrbitTable
@@ -178,13 +177,13 @@ def _accuracy(orbits: OrbitTable | None, fibers: Fibers | None) -> dict[str, Bou
         assert fibers is not None
         ceiling, floor = float(fibers.mass @ fibers.best), float(fibers.mass @ fibers.worst)
     return {
-        "accuracy_ceiling": share_at_most(ceiling, "accuracy"),
+        "accuracy_ceiling": share_upper_bound(ceiling, "accuracy"),
         "accuracy_floor": lower_bound(floor, "accuracy"),
     }
 
 
 def _upper(value: float, reason: str = "") -> Bound:
-    return share_at_most(value, "ece", reason)
+    return share_upper_bound(value, "ece", reason)
 
 
 def _lower(value: float, reason: str) -> Bound:
@@ -198,17 +197,20 @@ def _ece(orbits: OrbitTable | None, fibers: Fibers | None) -> dict[str, Bound]:
         return {}
     r, p, best, worst = fibers.mass, fibers.confidence, fibers.best, fibers.worst
     prop1 = float(r @ np.maximum(p, 1 - p))
-    forced = np.maximum(fibers.forced_overconfidence, fibers.forced_underconfidence)
+    over, under = p - best, worst - p
+    sharp = -float(r @ np.minimum(over, under))
+    forced = np.maximum(over, under, out=over)
+    np.maximum(forced, 0, out=forced)
     found = {
         "prop1": _upper(prop1),
         "thm5": _theorem5(orbits, fibers),
         "forced_ece": _lower(float(r @ forced), "every fiber can be calibrated on average"),
-        "sharp_upper": _upper(float(r @ np.maximum(best - p, p - worst))),
+        "sharp_upper": _upper(sharp),
     }
     if orbits is not None:
         least = float((orbits.orbit_mass - orbits.minority_dissent).sum())
         found |= {
-            **_least_ece(orbits, fibers, r * forced),
+            **_least_ece(orbits, fibers, forced),
             "cor2": _corollary2(orbits, fibers),
             "fiber_free": _upper(prop1 - least),
             "prop4": _proposition4(orbits, fibers),
@@ -257,6 +259,7 @@ def _least_ece(orbits: OrbitTable, fibers: Fibers, forced: Array) -> dict[str, B
     spread = (orbits.minority_dissent - orbits.dissent)[several]  # max - min of the label masses
     np.maximum.at(step, fibers.index[several], spread)
     rest = ~alone
+    forced = fibers.mass * forced
     low = exact + float(forced[rest].sum())
     high = exact + float(np.where(forced > ROUNDING, forced, step / 2)[rest].sum())
     reason = "attained: every fiber holds one orbit" if alone.all() else ""
@@ -266,7 +269,7 @@ def _least_ece(orbits: OrbitTable, fibers: Fibers, forced: Array) -> dict[str, B
 def _least_bounds(low: float, high: float, reason: str) -> dict[str, Bound]:
     return {
         "least_ece_lower": lower_bound(low, "ece", reason=reason),
-        "least_ece_upper": share_at_most(high, "least_ece", reason),
+        "least_ece_upper": share_upper_bound(high, "least_ece", reason),
     }
 
 
@@ -274,9 +277,12 @@ def _tried(mass: Array, claimed: Array, chosen: Array) -> float:
     """Return the sum over chosen orbits of the least distance of a label's mass from the claim."""
     if not chosen.all():
         mass, claimed = mass[chosen], claimed[chosen]
-    rows, claims = torch.from_numpy(mass), torch.from_numpy(claimed)  # fast on short rows
-    blocks = zip(rows.split(16_384), claims.split(16_384), strict=True)  # these stay in the cache
-    return sum(float((some - claim[:, None]).abs_().amin(1).sum()) for some, claim in blocks)
+    total = 0.0
+    for start in range(0, len(mass), 4096):  # blocks stay in the cache
+        block = slice(start, start + 4096)
+        apart = np.subtract(mass[block].T, claimed[block], order="C")  # rows of labels are short
+        total += float(np.abs(apart, out=apart).min(0).sum())
+    return total
 
 
 def _none(name: str, reason: str) -> Bound:
@@ -294,9 +300,11 @@ def _corollary2(orbits: OrbitTable, fibers: Fibers) -> Bound:
 
 def _theorem5(orbits: OrbitTable | None, fibers: Fibers) -> Bound:
     floor = float(fibers.worst.min())
-    value = float(fibers.mass @ np.maximum(0, floor - fibers.confidence))
-    labels = None if orbits is None else orbits.mass.shape[1]
-    if labels is not None and fibers.confidence.min() >= 1 / labels:
+    least, labels = fibers.confidence.min(), None if orbits is None else orbits.mass.shape[1]
+    value = 0.0
+    if least < floor:
+        value = float(fibers.mass @ np.maximum(0, floor - fibers.confidence))
+    if labels is not None and least >= 1 / labels:
         reason = f"every confidence is at least 1/{labels}, which no accuracy floor exceeds"
     else:
         reason = "no confidence lies below the least accuracy floor of a fiber"

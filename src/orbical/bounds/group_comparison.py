@@ -16,7 +16,7 @@ from ..groups import Group, as_group, trivial
 from . import table_checks as checks
 from .certified import certified_ceiling
 from .classification_bounds import forced_overconfidence
-from .matching import Orbits, match_orbits
+from .matching import match_orbits
 from .neighbors import Estimate, neighbor_ceiling, neighbor_floor
 from .orbit_table import OrbitTable
 from .pointwise_taxonomy import Support, taxonomy
@@ -272,7 +272,8 @@ def compare_groups(
         moves = None if isinstance(turns, str) else turns
         reach = used if support is None else support
         kinds = taxonomy(x, truth, group, support=reach, representation=moves, **both)
-        matched = _matched(orbits, mass)
+        together = np.bincount(orbits.orbit)[orbits.orbit] > 1
+        matched = float(checks.sample_mass(mass, len(together)) @ together)
         found.append(Candidate(name, len(group), matched, table, kinds.totals(), **own))
     return Comparison(tuple(found), p, used, level)
 
@@ -297,11 +298,6 @@ def _of_labels(table: OrbitTable, p: Array, level: float) -> dict[str, Any]:
     if table.samples is not None and table.samples > 1 and table.tolerance is None:
         certified = certified_ceiling(table, level=level)
     return {"certified": certified, "forced": forced, "forced_orbitwise": orbitwise}
-
-
-def _matched(orbits: Orbits, mass: ArrayLike | None) -> float:
-    together = np.bincount(orbits.orbit)[orbits.orbit] > 1
-    return float(checks.sample_mass(mass, len(together)) @ together)
 
 
 def _matrices(representation: Representation, group: Group, dimension: int) -> Any:

@@ -18,7 +18,7 @@ from torch import Tensor
 from .._arrays import ArrayLike
 from ..actions import ActionTree
 from ..errors import InputError
-from ..scanning import progress_bar
+from ..scanning import scan_progress_bar
 from . import table_checks as checks
 from .certified import least_error
 from .matching import Mover
@@ -152,7 +152,8 @@ def neighbor_ceiling(
         return (truth[near] != truth[query]).double()
 
     means = _over_neighbors(mover, chosen, weight, wrong, progress)
-    error, worth = float(means.values[0]), _worth(weight[chosen])
+    error, mass = float(means.values[0]), weight[chosen]
+    worth = float(mass.sum() ** 2 / np.square(mass).sum() / _SHARED)  # in independent samples
     risk = (1 - checks.level(level)) / 2
     least = float(beta.ppf(risk, error * worth, worth - error * worth + 1)) if error > 0 else 0.0
     most = float(beta.ppf(1 - risk, error * worth + 1, worth - error * worth)) if error < 1 else 1.0
@@ -238,11 +239,6 @@ def _quantile(level: float, freedom: float = np.inf) -> float:
     return float(stdtrit(freedom, (1 + checks.level(level)) / 2))
 
 
-def _worth(weight: Array) -> float:
-    """Return how many independent samples the mean over samples of these weights is worth."""
-    return float(weight.sum() ** 2 / np.square(weight).sum() / _SHARED)
-
-
 def _queries(mover: Mover) -> Array:
     """Return the samples that look for neighbors: all, or as many as there is time for."""
     size = len(mover)
@@ -305,7 +301,7 @@ def _over_neighbors(
     sums = torch.zeros(3, 2, 2, len(mover), dtype=masses.dtype, device=mover.device)
     squares, typical = np.zeros(3), 0.0
     shown = progress and _products(mover) * len(chosen) > _LONG
-    with progress_bar(len(chosen), 0, 1, shown, "neighbors", "searches") as advance:
+    with scan_progress_bar(len(chosen), 0, 1, shown, "neighbors", "searches") as advance:
         for block in _neighbors(mover, chosen):
             typical += float(shares[block.rows] @ block.typical)
             for number, (query, near, element, least) in enumerate(block.nearest):

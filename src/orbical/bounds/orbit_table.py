@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from .._arrays import ArrayLike, as_numpy
 from .._text import number
@@ -92,8 +94,9 @@ class OrbitTable:
         orbits, labels = mass.shape
         if labels < 2:
             raise InputError("mass", "at least 2 labels (columns)", labels)
-        largest, smallest, total = _row_extremes(mass)
         checks.masses("mass", mass)
+        rows = torch.from_numpy(np.ascontiguousarray(mass))  # torch is fastest on short rows
+        largest, smallest, total = rows.amax(1).numpy(), rows.amin(1).numpy(), rows.sum(1).numpy()
         keep = object.__setattr__  # the dataclass is frozen for its users, not for its own making
         keep(self, "mass", mass)
         keep(self, "orbit_mass", total)
@@ -133,12 +136,14 @@ class OrbitTable:
         """The accuracy of the classifier in the table."""
         if self.predicted is None and self.outputs is not None:
             return self.outputs.accuracy
-        return float(self._right().sum())
+        return float(self._right.sum())
 
+    @cached_property
     def _right(self) -> Array:
+        """The mass of the predicted label of each orbit."""
         if self.predicted is None:
             raise InputError("predicted", "predictions in the table", "none")
-        return np.asarray(self.mass[np.arange(len(self.mass)), self.predicted])
+        return np.take_along_axis(self.mass, self.predicted[:, None], 1)[:, 0]
 
     def with_predictions(
         self, confidence: ArrayLike, predicted: ArrayLike | None = None
@@ -191,7 +196,7 @@ class OrbitTable:
 
     def _by_fiber(self, index: Array | None, bins: int | None) -> Fibers:
         assert self.confidence is not None
-        right = None if self.predicted is None else self._right()
+        right = None if self.predicted is None else self._right
         dissents = self.dissent, self.minority_dissent
         return gathered_fibers(index, bins, self.orbit_mass, self.confidence, *dissents, right)
 
@@ -402,11 +407,3 @@ class OrbitTable:
         if classes is not None:
             predictions.setdefault("labels", len(classes))
         return cls.from_labels(rows, mass=mass, **{**pulled, **predictions})
-
-
-def _row_extremes(mass: Array) -> tuple[Array, Array, Array]:
-    """Return the maximum, minimum and sum of each row; torch is fastest on short rows."""
-    import torch
-
-    rows = torch.from_numpy(np.ascontiguousarray(mass))
-    return rows.amax(1).numpy(), rows.amin(1).numpy(), rows.sum(1).numpy()

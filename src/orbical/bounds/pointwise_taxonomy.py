@@ -144,7 +144,9 @@ def taxonomy(
         flat = images.reshape(-1, images.shape[-1])
         target = np.broadcast_to(moved(rows), (*images.shape[:2], values.shape[1]))
         target = target.reshape(len(flat), -1)
-        distance, query, sample = _no_neighbors(len(flat)) if search is None else search(flat)
+        distance, query, sample = np.full(len(flat), np.inf), *np.zeros((2, 0), np.int64)
+        if search is not None:  # truth or support needs neighbors
+            distance, query, sample = search(flat)
         if function is not None:
             there = _answers(function, flat.reshape(-1, *mover.shape), values.shape[1])
             agree = (np.abs(there - target).max(-1) <= tolerance).astype(np.float64)
@@ -170,12 +172,6 @@ def _answers(function: Callable[[Array], Array], points: Array, width: int) -> A
             answer,
         )
     return answer.reshape(expected)
-
-
-def _no_neighbors(size: int) -> tuple[Array, Array, Array]:
-    """Return no neighbors, where neither truth nor support needs the search."""
-    nothing = np.zeros(0, dtype=np.int64)
-    return np.full(size, np.inf), nothing, nothing
 
 
 def _truth(

@@ -36,7 +36,7 @@ from .intervals.bounded_means import *
 from .intervals.bounded_means import MANY
 from .intervals.levels import *
 from .intervals.levels import RESAMPLES
-from .intervals.limits import MeanEnds, caution, one_caution
+from .intervals.limits import MeanEnds, caution, first_interval_caution
 from .judging import *
 from .judging import measure_limit
 

@@ -21,7 +21,7 @@ from .intervals.comparisons import *
 from .intervals.curves import *
 from .intervals.interval_ends import *
 from .intervals.levels import *
-from .intervals.limits import MeanEnds, caution, evidence_of_pairs, one_caution
+from .intervals.limits import MeanEnds, caution, evidence_of_pairs, first_interval_caution
 from .intervals.means import *
 from .intervals.means import paired_interval_of_sums
 from .intervals.resampled import *
@@ -64,7 +64,7 @@ from .orbit.positions import *
 from .orbit.positions import model_index, pair_blocks, pairs_at_element, pairs_of
 from .orbit.verdicts import *
 from .orbit.whole_orbit import *
-from .orbit.whole_orbit import measure_kinds
+from .orbit.whole_orbit import calibration_kinds
 from .overview import *
 from .pairs import from_outputs, from_scans
 from .pairs.from_outputs import *
@@ -72,12 +72,10 @@ from .pairs.from_outputs import softmax
 from .pairs.from_scans import *
 from .pairs.validation import (
     check_weights,
-    positive,
     probability_tolerance,
     weighted_mean,
     weights_of,
     without_ignored,
-    working_float,
 )
 from .registry import *
 from .registry import RESAMPLES, Draws

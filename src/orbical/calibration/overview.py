@@ -27,10 +27,10 @@ from .measure_tables import (
     score_terms,
 )
 from .orbit.orbit_arrays import ENDS, SAID
-from .orbit.pixel_bins import by_point, holds_pixels, pixels_at
+from .orbit.pixel_bins import bins_are_of_points, holds_pixel_calibration, pixel_error_intervals
 from .orbit.positions import along_orbit, pair_at
-from .orbit.regression_orbit import holds_regression, predictions_along, predictions_at
-from .orbit.whole_orbit import orbit_caution, pooled_over_orbit, scan_measures
+from .orbit.regression_orbit import holds_regression_calibration, predictions_along, predictions_at
+from .orbit.whole_orbit import orbit_calibration_caution, pooled_over_orbit, scan_measures
 from .pairs.from_outputs import top_label
 from .pairs.from_scans import pairs_within
 from .registry import MEASURES, RESAMPLES, Draws, Measure, MeasureLike, list_measures
@@ -129,6 +129,9 @@ def compare_outputs(
         kinds = ["labels" if "labels" in given else "target" for given in (one, other)]
         if kinds[0] != kinds[1]:
             reason = "one is a classifier and one a regressor"
+        elif len(one[kinds[0]]) != len(other[kinds[0]]):
+            sizes = [f"{len(given[kinds[0]]):,}" for given in (one, other)]
+            reason = f"they have {' and '.join(sizes)} samples"
         elif not np.array_equal(one[kinds[0]], other[kinds[0]]):
             reason = f"their {'labels' if kinds[0] == 'labels' else 'targets'} differ"
         else:
@@ -262,12 +265,16 @@ def at_places(
         cautions = curve[SAID].drop_vars(ENDS)
         said = {
             "identity": cautions.isel(element=curve.attrs["identity"]),
-            "mean": orbit_caution(cautions),
-            "pooled": xr.full_like(orbit_caution(cautions), ""),
+            "mean": orbit_calibration_caution(cautions),
+            "pooled": xr.full_like(orbit_calibration_caution(cautions), ""),
             "worst": cautions.isel(element=worst),
         }
     if by is None:
-        known = interval and measure in ("ece", MEASURES["ece"]) and not holds_regression(scan)
+        known = (
+            interval
+            and measure in ("ece", MEASURES["ece"])
+            and not holds_regression_calibration(scan)
+        )
         kept = Draws(level=level, seed=seed) if known else Draws()
         try:
             pooled = pooled_over_orbit(scan, measure, interval=known, **kept, **options)
@@ -335,7 +342,7 @@ def scan_table(
     settings = {"bins": bins, "level": level, "resamples": resamples, "seed": seed}
     data, group = opened_scan(scan)
     models = [str(name) for name in data["model"].values]
-    regression = holds_regression(scan)
+    regression = holds_regression_calibration(scan)
     at_identity: list[dict[str, Any]] = []
     along: list[dict[str, Any]] = []
     home = {"place": "identity", "element": group.name(group.identity)}
@@ -381,7 +388,7 @@ def error_curve(
         >>> error_curve(scan, resamples=100).sizes["element"]
         4
     """
-    measure = MEASURES["gence" if holds_regression(scan) else "ece"]
+    measure = MEASURES["gence" if holds_regression_calibration(scan) else "ece"]
     draws: Draws = {"level": level, "seed": seed, "resamples": _draws_each(resamples)}
     options = measure.accepted({"bins": bins})
     return along_orbit(_kinds(scan)[0][1], measure, interval=True, **draws, **options)
@@ -393,8 +400,8 @@ def _draws_each(resamples: int) -> int:
 
 def _kinds(scan: Scan | xr.Dataset) -> list[tuple[str, Any]]:
     """Return what is measured, after what is added to a model's name."""
-    if holds_pixels(scan):
-        if by_point(scan):
+    if holds_pixel_calibration(scan):
+        if bins_are_of_points(scan):
             return [(", points", scan)]
         return [(", pixels", scan), (", regions", pairs_within(scan))]
     data, _ = opened_scan(scan)
@@ -409,9 +416,11 @@ def _kinds(scan: Scan | xr.Dataset) -> list[tuple[str, Any]]:
 def _classifiers(
     outputs: Any, models: list[str], identity: int, settings: dict[str, Any]
 ) -> Iterator[tuple[str, dict[str, Interval]]]:
-    if holds_pixels(outputs):
+    if holds_pixel_calibration(outputs):
         chosen = {name: settings[name] for name in ("bins", "level", "seed")}
-        for model, error in zip(models, pixels_at(outputs, identity, **chosen), strict=True):
+        for model, error in zip(
+            models, pixel_error_intervals(outputs, identity, **chosen), strict=True
+        ):
             yield model, {"ece": error}
         return
     for model in models:
@@ -432,7 +441,7 @@ def _regressors(
 
 def _along(outputs: Any, group: Group, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield each measure of each model at each place."""
-    pixels = holds_pixels(outputs)
+    pixels = holds_pixel_calibration(outputs)
     for measure in [MEASURES["ece"]] if pixels else scan_measures(outputs, listed="orbit"):
         yield from _rows(outputs, group, measure, settings)
     data, _ = opened_scan(outputs)

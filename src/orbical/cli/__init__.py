@@ -28,6 +28,26 @@ _COMMANDS = (
     *("failures", "why", "advise", "groups", "orders", "worst_case"),
 )
 _TYPES = {"str": "TEXT", "int": "INTEGER", "float": "NUMBER", "path": "PATH"}
+_METAVARS = {  # of options by their names: types would say less
+    "ACTION": {"input", "representation"},
+    "DATA": {"data", "train"},
+    "DEVICE": {"device"},
+    "FILE": {"config", "draw", "figure", "junit", "orbits", "worst"},
+    "FOLDER": {"root", "weights"},
+    "FUNCTION": {"read"},
+    "GROUP": {"group"},
+    "KIND": {"outputs", "uncertainty"},
+    "METHOD": {"method"},
+    "NAME": {"label_column", "model", "path_column"},
+    "NAME,NAME": {"columns", "quantities"},
+    "NAMES": {"classes", "names"},
+    "NUMBER|auto": {"batch_size", "chunk", "threads"},
+    "PIXELS": {"size"},
+    "SCORE": {"score"},
+    "STEPS": {"preprocess"},
+    "TASK": {"task"},
+    "raise|skip": {"unreadable"},
+}
 
 app = typer.Typer(
     name="orbical",
@@ -84,7 +104,9 @@ class _Command(TyperCommand):
                     title, name = "Arguments", name.partition(" <")[0]  # its name says what it is
                 else:
                     title = getattr(param, "rich_help_panel", None) or "Options"
-                    name = re.sub(r"<(\w+)[^>]*>", lambda kind: _TYPES[kind[1]], name)
+                    if kind := re.search(r"<(\w+)[^>]*>", name):
+                        known = (word for word, of in _METAVARS.items() if param.name in of)
+                        name = name.replace(kind[0], next(known, _TYPES[kind[1]]))
                 sections.setdefault(title, []).append((name, words))
         for title, records in sections.items():
             with formatter.section(title):
@@ -171,10 +193,10 @@ def _print_warnings_once() -> Callable[..., None]:
 
 
 def _in_shell(error: OrbicalError | str) -> str:
-    from .shell_text import in_shell, options_of
+    from .shell_text import error_text_for_shell, options_of
 
     command = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
-    return in_shell(error, options_of(app, command), options_of(app, "scan"))
+    return error_text_for_shell(error, options_of(app, command), options_of(app, "scan"))
 
 
 def _print_error(heading: str, text: str) -> None:

@@ -116,12 +116,12 @@ OwnTask = Annotated[
 ]
 
 
-def named_models(models: Sequence[str], argument: str = "--model") -> dict[str, str]:
+def models_from_option(models: Sequence[str], argument: str = "--model") -> dict[str, str]:
     """Return models by name: `NAME=SOURCE`, or the name of the file or of the attribute.
 
-    >>> named_models(["a=mine.nets:net", "mine.nets:other()"])
+    >>> models_from_option(["a=mine.nets:net", "mine.nets:other()"])
     {'a': 'mine.nets:net', 'other': 'mine.nets:other()'}
-    >>> named_models(["nets/plain.onnx"])
+    >>> models_from_option(["nets/plain.onnx"])
     Traceback (most recent call last):
     orbical.errors.InputError: --model: expected a file, got 'nets/plain.onnx', which does not exist
     """
@@ -163,7 +163,7 @@ def announce_folder(path: Path | None) -> None:
         typer.echo(f"folder  {path.parent}   (new)", err=True)
 
 
-def import_optional(text: str | None, argument: str) -> Any:
+def import_from_option(text: str | None, argument: str) -> Any:
     """Import `package.module:attribute`; return None if nothing is given."""
     return None if text is None else import_attribute(text, argument)
 
@@ -190,10 +190,10 @@ def task_options(task: str, given: Options, option: str = "") -> Options:
     >>> task_options("text", {"length": 20, "score": None})
     {'length': 20}
     """
-    from ..tasks import TASKS, takes
+    from ..tasks import TASKS, task_takes
 
     takers = {
-        name: [key for key in TASKS if takes(key, name)]
+        name: [key for key in TASKS if task_takes(key, name)]
         for name, value in given.items()
         if value is not None
     }
@@ -295,7 +295,7 @@ def image_options(
         "path": path_column,
         "label": label_column,
         "columns": None if columns is None else _separated(columns),
-        "classes": listed_names(classes, "--classes"),
+        "classes": names_from_option(classes, "--classes"),
         "root": root,
         "labeled": False if unlabeled else None,
     }
@@ -306,10 +306,10 @@ def _separated(text: str) -> list[str]:
     return [name for part in text.split(",") if (name := part.strip())]
 
 
-def listed_names(text: str | None, option: str) -> list[str] | None:
+def names_from_option(text: str | None, option: str) -> list[str] | None:
     """Return names from a text file, one for each line, or separated by commas; None for None.
 
-    >>> listed_names("cat, dog", "--classes"), listed_names(None, "--classes")
+    >>> names_from_option("cat, dog", "--classes"), names_from_option(None, "--classes")
     (['cat', 'dog'], None)
     """
     if text is None:
@@ -358,10 +358,10 @@ def _read_coco(text: str) -> KeyObjects:
     return coco(folder, classes, *(int(number) for number in numbers))
 
 
-def key_point_settings(task: str, text: str | None) -> Options:
+def key_points_from_option(task: str, text: str | None) -> Options:
     """Return settings of the task of key points from text such as `64x48:1-2,3-4`.
 
-    >>> key_point_settings("key_points", "64x48:1-2")
+    >>> key_points_from_option("key_points", "64x48:1-2")
     {'size': (64, 48), 'swaps': [(1, 2)]}
     """
     if text is None:

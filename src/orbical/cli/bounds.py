@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from ..store import Scan
 
 _UNMATCHED = "these data give no bound on the cost of the symmetry."
+_ESTIMATE = (
+    "Nearest neighbors give an estimate instead: orbical bounds --data data.npz --group GROUP, "
+    "with the inputs as x and the labels as y."
+)
 _LONG_NAME = 16
 _COLUMNS = {
     **{"group": "group", "elements": "size", "orbits": "orbits", "matched": "matched"},
@@ -62,7 +67,8 @@ def bounds(
     Args:
         store: A saved classification scan, such as run.zarr.
         data: An .npz file with x and y, and optionally confidence and predicted: data to analyze
-            without a scan, or the data of the scan, to find its orbits by matching.
+            without a scan, or the data of the scan, to find its orbits by matching. A scan made
+            with --keep inputs needs none.
         group: The symmetry group for --data, such as cyclic:4. Repeatable, to compare groups.
         model: A model of the scan. Default: all of them.
         orbits: An .npy file with the orbit id of each sample of the scan, an integer.
@@ -80,7 +86,10 @@ def bounds(
         ids = _orbits(scan, orbits, data, tolerance)
         names = scan.models if model is None else [model]
         tables = {name: OrbitTable.from_scan(scan, name, orbit=ids) for name in names}
-        _show({name: classification(table, bins=bins) for name, table in tables.items()}, format_)
+        found = {name: classification(table, bins=bins) for name, table in tables.items()}
+        _show(found, format_)
+        if format_ == "text" and any(_is_unmatched(each) for each in found.values()):
+            typer.secho(_ESTIMATE, fg="yellow")
         return
     if data is None:
         raise InputError("STORE", "a saved scan, or --data with --group", "neither")
@@ -88,7 +97,6 @@ def bounds(
         remedy = "pass for example --group cyclic:4"
         raise InputError("--group", "a group with --data", "none", remedy=remedy)
     arrays = _read(data)
-    found = {}
     comparison = compare_groups(
         (arrays["x"], arrays["y"]),
         group,
@@ -97,8 +105,8 @@ def bounds(
         representation=representation,
         progress=True,
     )
-    if {"confidence", "predicted"} & arrays.keys():
-        found = {name: _of_data(arrays, name, tolerance, bins) for name in group}
+    predicted = {"confidence", "predicted"} & arrays.keys()
+    found = {name: _of_data(arrays, name, tolerance, bins) for name in group if predicted}
     if format_ == "json":
         bounded = {"bounds": _as_json(found)} if found else {}
         print_json(comparison.to_dict() | bounded)
@@ -112,8 +120,9 @@ def bounds(
 def _orbits(
     scan: Scan, ids: Path | None, data: Path | None, tolerance: float | None
 ) -> Orbits | np.ndarray | None:
-    """Return the orbits of a scan from a file or from its data; None if the scan contains them."""
+    """Return the orbits of a scan from a file or by matching; None if the scan contains them."""
     from ..bounds import match_orbits
+    from ..tasks import Task
 
     if ids is not None and data is not None:
         raise InputError("--orbits", "--orbits or --data for a scan", "both")
@@ -127,17 +136,30 @@ def _orbits(
                 "--data", f"the {count} samples of the scan", f"{len(x)} in {data.name}"
             )
         return match_orbits(x, scan.group, tolerance=tolerance, action=_action(x))
-    if "orbit" not in scan.data:
-        raise InputError(
-            "--orbits",
-            "the orbit of each sample, without which every ceiling is 1",
-            "a scan without orbits",
-            remedy="pass its data with --data x.npz, or the orbits with --orbits ids.npy",
-        )
-    return None
+    if "orbit" in scan.data:
+        return None
+    if "input" in scan.data:  # of one field; what has several is matched by --orbits alone
+        action = Task.from_record(asdict(scan.record.task)).input
+        x = scan.data["input"].values
+        return match_orbits(x, scan.group, tolerance=tolerance, action=action)
+    raise InputError(
+        "--orbits",
+        "the orbit of each sample, without which every ceiling is 1",
+        "a scan without orbits or inputs",
+        remedy="pass its data with --data x.npz, or the orbits with --orbits ids.npy",
+    )
 
 
 def _read(path: Path) -> Options:
+    if path.is_dir():
+        raise InputError(
+            "--data",
+            "an .npz file with arrays x and y",
+            f"{str(path)!r}, which is a folder",
+            remedy="photographs hardly ever coincide, so use the estimate from neighbors: save "
+            "images and labels as x and y, and run orbical bounds --data photos.npz --group "
+            "rotations:4",
+        )
     arrays = read_npz(path, "--data")
     if not {"x", "y"} <= arrays.keys():
         raise InputError("--data", "arrays x and y", f"{sorted(arrays)} in {path.name}")
@@ -198,7 +220,7 @@ def _print_bounds(name: str, found: Bounds) -> None:
     if about["invariance_gap"] is not None:
         facts.append(f"measured invariance gap {number(about['invariance_gap'])}")
     typer.secho("; ".join(facts), dim=True)
-    if about["samples"] == about["orbits"]:
+    if _is_unmatched(found):
         typer.secho(f"No two samples share an orbit: {_UNMATCHED}", fg="yellow")
     if about["averaged"]:
         differ = "The outputs differ within an orbit; these are the bounds of their mean."
@@ -211,6 +233,10 @@ def _print_bounds(name: str, found: Bounds) -> None:
     print_results("text", None, [sheet])
     for reason, titles in missing.items():
         typer.secho(f"does not apply: {reason} ({'; '.join(titles)})", dim=True)
+
+
+def _is_unmatched(found: Bounds) -> bool:
+    return bool(found.about["samples"] == found.about["orbits"])
 
 
 def _own_accuracy(about: Mapping[str, float | None]) -> str:

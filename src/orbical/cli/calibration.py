@@ -61,8 +61,8 @@ def calibration(
     Args:
         files: Saved outputs, .npz with logits or probs, and labels; or target with mean and
             variance, covariance, or aleatoric and epistemic; or with gamma, nu, alpha and beta. Or
-            a .csv of probabilities, with a column for each class and one named label. Several
-            files are compared in pairs. Or one saved scan, such as run.zarr.
+            a .csv, .tsv or .parquet of probabilities, with a column for each class and one named
+            label. Several files are compared in pairs. Or one saved scan, such as run.zarr.
         runs: Files of several runs of one method, such as esd='esd-*.npz'. Prints mean and standard
             deviation. Repeatable.
         bins: Number of bins of binned measures.

@@ -23,7 +23,7 @@ INCONCLUSIVE = 3
 """The exit status of checks of which none fails and some are inconclusive; 2 is that of errors."""
 
 SHORTCUTS = {
-    "max_gap": "Largest invariance gap.",
+    "max_gap": "Largest invariance gap; of atoms, that of every quantity in its unit.",
     "max_changed": "Largest share of samples whose prediction changes somewhere on the orbit.",
     "min_accuracy": "Smallest accuracy, mean over the orbit.",
     "min_worst_accuracy": "Smallest accuracy at the worst element.",

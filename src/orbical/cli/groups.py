@@ -20,7 +20,7 @@ _MOST_LISTED = 60
 @format_flags("json", "markdown")
 def groups(
     name: Annotated[str | None, typer.Argument(metavar="[GROUP]")] = None,
-    draw: Annotated[Path | None, typer.Option("--draw", metavar="FILE")] = None,
+    draw: Path | None = None,
     imports: Import = None,
     format_: str = "text",
 ) -> None:

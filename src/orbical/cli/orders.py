@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, SupportsFloat
 
 import typer
 
@@ -35,7 +35,7 @@ def orders(
     Args:
         random: Numbers of random orders to average, such as 2,4,8.
         level: Nominal coverage of the intervals, which are over questions.
-        seed: Seed of the random orders.
+        seed: Seed of the sets of orders, which are drawn where they are too many to average all.
     """
     from ..errors import InputError
     from ..nero import order_averages, position_bias, worst_orders
@@ -62,17 +62,22 @@ def orders(
             about = means.sel(model=model)
             lines: list[list[Cell]] = [
                 [
-                    str(about["orders"].values[place]),
-                    str(int(about["cost"][place])),
-                    with_interval(about.isel(orders=place), "accuracy"),
-                    Number(float(about["ece"][place])),
-                    percent(float(about["changed"][place]), 1),
+                    str(row["orders"].values),
+                    str(int(row["cost"])),
+                    with_interval(row, "accuracy")._replace(spread=_drawn(row["accuracy_error"])),
+                    Number(float(row["ece"]), spread=_drawn(row["ece_error"])),
+                    percent(float(row["changed"]), 1),
                 ]
-                for place in range(about.sizes["orders"])
+                for row in (about.isel(orders=place) for place in range(about.sizes["orders"]))
             ]
             heads = ["orders", "passes", "accuracy", "ECE", "depends on the orders"]
             sheets.append(Sheet(f"{model}: averaged over orders", heads, lines))
     print_results(format_, records, sheets)
+
+
+def _drawn(error: SupportsFloat) -> float | None:
+    """Return the standard error of a mean over draws if it shows in four decimals."""
+    return float(error) if float(error) >= 5e-5 else None
 
 
 def _records(table: str, values: xr.Dataset) -> list[dict[str, object]]:

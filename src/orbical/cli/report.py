@@ -16,8 +16,8 @@ from .arguments import (
     announce_folder,
     check_free,
     image_options,
-    listed_names,
     load_data,
+    names_from_option,
     naming_options,
     own_task,
 )
@@ -35,9 +35,9 @@ def report(
     data: Annotated[str | None, typer.Option("--data", "-d")] = None,
     size: str | None = None,
     title: str | None = None,
-    worst: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
+    worst: Path | None = None,
     classes: Annotated[str | None, typer.Option(metavar="NAMES")] = None,
-    names: Annotated[str | None, typer.Option(metavar="NAMES")] = None,
+    names: str | None = None,
     task: OwnTask = None,
     imports: Import = None,
 ) -> None:
@@ -84,8 +84,8 @@ def report(
             data=None if data is None else load_data(data, **image_options(size)),
             task=own_task(task),
             worst=worst,
-            classes=listed_names(classes, "--classes"),
-            names=listed_names(names, "--names"),
+            classes=names_from_option(classes, "--classes"),
+            names=names_from_option(names, "--names"),
             title=title,
             advance=status.update,
         )

@@ -24,10 +24,10 @@ from .arguments import (
     announce_folder,
     holds_image_files,
     image_options,
-    import_optional,
-    key_point_settings,
+    import_from_option,
+    key_points_from_option,
     load_data_and_classes,
-    named_models,
+    models_from_option,
     own_task,
     path_or_url,
     task_options,
@@ -44,8 +44,8 @@ _NOTICE_S = 2
 
 def scan(
     model: Annotated[list[str], typer.Option("--model", "-m", metavar="[NAME=]SOURCE")],
-    data: Annotated[str, typer.Option("--data", "-d", metavar="DATA")],
-    group: Annotated[str | None, typer.Option("--group", "-g", metavar="GROUP")] = None,
+    data: Annotated[str, typer.Option("--data", "-d")],
+    group: Annotated[str | None, typer.Option("--group", "-g")] = None,
     out: Annotated[Any, typer.Option("--out", "-o", parser=path_or_url, metavar="FOLDER")] = None,
     task: Annotated[str, typer.Option("--task", "-t")] = "classification",
     preprocess: Preprocess = None,
@@ -56,13 +56,13 @@ def scan(
     overwrite: Annotated[bool, typer.Option("--overwrite")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q")] = False,
     imports: Import = None,
-    size: Annotated[str | None, typer.Option(metavar="PIXELS")] = None,
+    size: str | None = None,
     unreadable: str | None = None,
     unlabeled: Annotated[bool, typer.Option("--unlabeled")] = False,
-    path_column: Annotated[str | None, typer.Option(metavar="NAME")] = None,
-    label_column: Annotated[str | None, typer.Option(metavar="NAME")] = None,
-    columns: Annotated[str | None, typer.Option(metavar="NAME,NAME")] = None,
-    root: Annotated[str | None, typer.Option(metavar="FOLDER")] = None,
+    path_column: str | None = None,
+    label_column: str | None = None,
+    columns: str | None = None,
+    root: str | None = None,
     classes: Annotated[str | None, typer.Option(metavar="FILE")] = None,
     readers: Annotated[int, typer.Option(min=0)] = 0,
     fingerprint: str | None = None,
@@ -122,7 +122,7 @@ def scan(
             regression, mixed, dense_regression, key_points, point_classification, text or atoms; or
             package.module:attribute of your own task, a class or an object.
         keep: Also save probabilities, flow, outputs (raw), inputs, or a large consensus.
-            Repeatable.
+            Repeatable, or several with commas.
         device: The device: auto, cpu, cuda, cuda:1 ...
         resume: Continue an unfinished scan in the store, and add new models to it.
         overwrite: Delete the contents of the store first.
@@ -184,12 +184,12 @@ def scan(
         durable: Wait for the disk after each unit, so that a power failure loses no more.
         timeout: End the scan if a model takes longer than this for a batch. Default: wait.
     """
-    with message_when_stopped(out is not None):
+    with print_when_stopped(out is not None):
         from .. import tasks as known
-        from ..datasets import STRUCTURE_SUFFIXES, read_structures
+        from ..datasets import STRUCTURE_SUFFIXES, read_molecule_file
         from ..scanning import scan as run
 
-        named: Options = dict(named_models(model))
+        named: Options = dict(models_from_option(model))
         if task not in known.TASKS and ":" not in task:
             raise unknown_name("--task", task, known.TASKS)
         if out is None and quiet:
@@ -203,7 +203,7 @@ def scan(
             size, unreadable, path_column, label_column, columns, classes, root, unlabeled
         )
         action = None if input is None else known.parse_input(input)
-        reader = import_optional(read, "--read")
+        reader = import_from_option(read, "--read")
         options = task_options(
             task,
             {
@@ -223,7 +223,7 @@ def scan(
             named, chosen = _calculators(named, quantities, workers, action, reader, score)
             workers = 1  # those of the calculators
         elif task in known.TASKS:
-            options |= _size_of_view(task, action, pictures) | key_point_settings(task, points)
+            options |= _size_of_view(task, action, pictures) | key_points_from_option(task, points)
             chosen = known.TASKS[task](input=action, read=reader, **options)
         else:
             chosen = own_task(task)
@@ -237,13 +237,13 @@ def scan(
                 remedy="pass --task atoms, or an action for each field with --input",
             )
         if of_atoms and structures:
-            content: object = read_structures(Path(data))  # with the names of its molecules
+            content: object = read_molecule_file(Path(data))  # with the names of its molecules
         else:
             content, names = load_data_and_classes(data, **pictures)
             if names is not None:
                 chosen.classes = names
         announce_folder(out)
-        with executor_of(workers, cluster) as executor:
+        with executor_of_options(workers, cluster) as executor:
             result = run(
                 named,
                 content,
@@ -319,15 +319,15 @@ def _calculators(
 def _size_of_view(task: str, action: Action | None, pictures: Options) -> Options:
     """Return the size of the view of a detector that sees whole images; a window has its own."""
     size = pictures.get("size")
-    from ..tasks import takes
+    from ..tasks import task_takes
 
-    if not takes(task, "size") or action is None or size is None or hasattr(action, "size"):
+    if not task_takes(task, "size") or action is None or size is None or hasattr(action, "size"):
         return {}
     return {"size": (size, size) if isinstance(size, int) else size}
 
 
 @contextmanager
-def executor_of(workers: int, cluster: str | None) -> Iterator[object]:
+def executor_of_options(workers: int, cluster: str | None) -> Iterator[object]:
     """Return the executor of `--workers` or `--cluster`, None for neither."""
     if cluster is not None and workers > 1:
         raise InputError("--cluster", "no --workers beside it", "both")
@@ -379,7 +379,7 @@ def _client(address: str) -> Any:
 
 
 @contextmanager
-def message_when_stopped(kept: bool) -> Iterator[None]:
+def print_when_stopped(kept: bool) -> Iterator[None]:
     """Print how to continue after Ctrl-C, however often it is pressed."""
     with stoppable(kept):
         try:

@@ -23,7 +23,7 @@ PYTHON = re.compile(
 """What only Python understands: a name of a package, a keyword, a call, or an index."""
 
 
-def in_shell(
+def error_text_for_shell(
     error: BaseException | str, options: Mapping[str, str], of_scan: Mapping[str, str]
 ) -> str:
     """Return the text of an error or a warning for a command.
@@ -38,7 +38,7 @@ def in_shell(
     Example:
         >>> remedy = "scan with keep='inputs'; see ob.groups"
         >>> error = InputError("group", "a name", "3", remedy=remedy)
-        >>> in_shell(error, {"group": "--group"}, {"keep": "--keep"})
+        >>> error_text_for_shell(error, {"group": "--group"}, {"keep": "--keep"})
         '--group: expected a name, got 3; scan with --keep inputs'
     """
     if isinstance(error, InputError):

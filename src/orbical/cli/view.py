@@ -20,10 +20,10 @@ from .arguments import (
     Read,
     announce_folder,
     image_options,
-    import_optional,
-    listed_names,
+    import_from_option,
     load_data,
-    named_models,
+    models_from_option,
+    names_from_option,
     own_task,
     path_or_url,
 )
@@ -38,16 +38,16 @@ _EXPOSED = (
 
 
 def view(
-    what: Annotated[list[str], typer.Argument(metavar="STORE | MODEL... DATA")],
+    what: Annotated[list[str], typer.Argument(metavar="STORE... | MODEL... DATA")],
     model: Annotated[list[str] | None, typer.Option("--model", "-m", metavar="NAME=SOURCE")] = None,
     data: Annotated[str | None, typer.Option("--data", "-d")] = None,
     size: str | None = None,
     unreadable: str | None = None,
     unlabeled: Annotated[bool, typer.Option("--unlabeled")] = False,
     orbits: Path | None = None,
-    worst: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
+    worst: Path | None = None,
     classes: Annotated[str | None, typer.Option(metavar="NAMES")] = None,
-    names: Annotated[str | None, typer.Option(metavar="NAMES")] = None,
+    names: str | None = None,
     preprocess: Preprocess = None,
     read: Read = None,
     port: int | None = None,
@@ -58,7 +58,7 @@ def view(
     ] = None,
     browser: bool = True,
     task: OwnTask = None,
-    group: Annotated[str | None, typer.Option("--group", "-g", metavar="GROUP")] = None,
+    group: Annotated[str | None, typer.Option("--group", "-g")] = None,
     samples: Annotated[int | None, typer.Option(min=4)] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FOLDER")] = None,
     imports: Import = None,
@@ -68,6 +68,7 @@ def view(
     \b
     orbical view run.zarr
     orbical view run.zarr --model net=mine.nets:net
+    orbical view before.zarr after.zarr
     orbical view model.onnx photos/
 
     With models, dragging along the orbit evaluates them between the scanned elements; without
@@ -76,9 +77,9 @@ def view(
     were guessed, and you can change them there.
 
     Args:
-        what: A saved scan, or a folder of scans. For a first look: models, each a file.onnx, a
-            file.tflite, a file.pt2, a folder written by transformers' save_pretrained or
-            package.module:attribute, optionally as NAME=SOURCE, and last the data, a folder of
+        what: Saved scans, or folders of them; a menu chooses one. For a first look: models, each a
+            file.onnx, a file.tflite, a file.pt2, a folder written by transformers' save_pretrained
+            or package.module:attribute, optionally as NAME=SOURCE, and last the data, a folder of
             images or an .npz file.
         model: A model to run live; repeat for more. NAME is its name in the scan. SOURCE is
             package.module:attribute (a trailing () calls it), a file.onnx or a file.pt2. Import
@@ -111,7 +112,7 @@ def view(
     from ..interface import check_host
 
     check_host(host, expose)
-    if len(what) > 1:
+    if len(what) > 1 and not _names_a_scan(what[0]):
         _refuse(
             ("a first look", "a saved scan, orbical view run.zarr"),
             model=" ".join(model or []) or None,
@@ -141,19 +142,20 @@ def view(
         )
         pictures = image_options(size, unreadable, unlabeled=unlabeled)
         session = open_session(
-            path_or_url(what[0]),
-            named_models(model or []),
+            [path_or_url(one) for one in what],
+            models_from_option(model or []),
             None if data is None else load_data(data, **pictures),
             task=own_task(task),
             preprocess=preprocess,
-            read=import_optional(read, "--read"),
+            read=import_from_option(read, "--read"),
             orbits=None if orbits is None else read_npy(orbits, "--orbits"),
             worst=worst,
-            classes=listed_names(classes, "--classes"),
-            names=listed_names(names, "--names"),
+            classes=names_from_option(classes, "--classes"),
+            names=names_from_option(names, "--names"),
         )
     from ..interface import Server, serve
 
+    session.command = True
     server = Server(session, host, port, expose, allow_origin or ())
     if expose:
         typer.echo(f"exposed on {host}: {_EXPOSED}", err=True)
@@ -163,6 +165,17 @@ def view(
 
 
 view.__doc__ = f"{view.__doc__}".replace("{exposed}", _EXPOSED)
+
+
+def _names_a_scan(text: str) -> bool:
+    """Check whether a text names a saved scan, which need not exist, or a folder of them.
+
+    >>> _names_a_scan("runs/first.zarr/"), _names_a_scan("net.onnx")
+    (True, False)
+    """
+    folder = Path(text).expanduser()
+    stores = [*folder.glob("zarr.json"), *folder.glob("*/zarr.json")]
+    return text.rstrip("/").endswith(".zarr") or bool(stores)
 
 
 def _refuse(kinds: tuple[str, str], **given: object) -> None:
@@ -186,7 +199,7 @@ def first_look(
     out: Path | None,
 ) -> Session:
     """Scan a few samples and return a session, behind which more are scanned."""
-    sources = named_models(models, "MODEL")
+    sources = models_from_option(models, "MODEL")
     if not Path(data).expanduser().exists():
         raise InputError("DATA", "a folder or a file", f"{data!r}, which does not exist")
     from ..groups import as_group

@@ -17,9 +17,9 @@ from .arguments import (
     Read,
     Store,
     image_options,
-    import_optional,
+    import_from_option,
     load_data,
-    named_models,
+    models_from_option,
     own_task,
     save_figure,
 )
@@ -80,8 +80,8 @@ def why(
     from ..testing import layer_errors
 
     scan = load(store)
-    ((name, source),) = named_models([model]).items()
-    reader = import_optional(read, "--read")
+    ((name, source),) = models_from_option([model]).items()
+    reader = import_from_option(read, "--read")
     chosen = own_task(task) or Task.from_record(asdict(scan.record.task), reader)
     if data is None:
         _, content, _, _ = searched_scan(scan, {scan.models[0]: source}, None, chosen)

@@ -19,13 +19,13 @@ from .arguments import (
     announce_folder,
     check_free,
     image_options,
-    import_optional,
+    import_from_option,
     load_data,
-    named_models,
+    models_from_option,
     own_task,
 )
 from .formats import Cell, Sheet, print_results, with_interval
-from .scan import message_when_stopped
+from .scan import print_when_stopped
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -82,7 +82,7 @@ def worst_case(
         overwrite: Replace the file.
         quiet: Show no progress bar and no table.
     """
-    with message_when_stopped(kept=False):
+    with print_when_stopped(kept=False):
         from ..adversarial import worst_case as search
         from ..data import preprocessing_of_scan
         from ..store import load
@@ -92,10 +92,10 @@ def worst_case(
             raise InputError("--out", "a name that ends in .nc", repr(str(out)))
         check_free(out, overwrite)
         scan = load(store)
-        reader = import_optional(read, "--read")
+        reader = import_from_option(read, "--read")
         chosen = own_task(task) or Task.from_record(asdict(scan.record.task), reader)
         found = search(
-            named_models(model),
+            models_from_option(model),
             scan if data is None else command_data(scan, data, chosen, size),
             group=scan.group,
             task=chosen,

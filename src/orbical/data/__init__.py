@@ -20,7 +20,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from .array_files import OUTPUT_SUFFIXES, read_npy, read_npz, read_outputs
-    from .array_source import FilePart
+    from .array_source import FilePart, to_numpy
     from .hugging_face_data import HuggingFace
     from .image_files import ImageFiles, ImageFolder
     from .item_sources import Stream
@@ -31,11 +31,20 @@ if TYPE_CHECKING:
         SCALES,
         ImagePreprocessing,
         as_preprocessing,
+        checked_preprocessing,
         preprocessing_of_scan,
         recorded_preprocessing,
     )
-    from .samples import Chosen, Rows, Samples, hash_of_rows, read_ahead, read_rows, spread_rows
-    from .source import Source, data_hash, padded
+    from .samples import (
+        Chosen,
+        Rows,
+        Samples,
+        hash_of_rows,
+        read_rows,
+        read_samples_ahead,
+        spread_rows,
+    )
+    from .source import Source, data_hash, is_lazy, padded
     from .sources import ARRAY_SUFFIXES, SUFFIXES, open_path
     from .tables import Frame, Table
     from .texts import Questions, TextRecords
@@ -44,14 +53,14 @@ else:  # commands that only read an array file need not wait for torch
         __name__,
         {
             "array_files": "OUTPUT_SUFFIXES read_npy read_npz read_outputs",
-            "array_source": "FilePart",
+            "array_source": "FilePart to_numpy",
             "hugging_face_data": "HuggingFace",
             "image_files": "ImageFiles ImageFolder",
             "nifti_files": "Nifti",
             "preprocessing": "CHANNELS ImagePreprocessing LAYOUTS SCALES as_preprocessing "
-            "preprocessing_of_scan recorded_preprocessing",
-            "samples": "Chosen Rows Samples hash_of_rows read_ahead read_rows spread_rows",
-            "source": "Source data_hash padded",
+            "checked_preprocessing preprocessing_of_scan recorded_preprocessing",
+            "samples": "Chosen Rows Samples hash_of_rows read_samples_ahead read_rows spread_rows",
+            "source": "Source data_hash is_lazy padded",
             "sources": "ARRAY_SUFFIXES SUFFIXES open_path",
             "tables": "Frame Table",
             "texts": "Questions TextRecords",

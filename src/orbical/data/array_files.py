@@ -106,9 +106,9 @@ def read_outputs(path: Path) -> dict[str, Any]:
         `aleatoric`.
     """
     if path.suffix.lower() in OUTPUT_SUFFIXES[1:]:
-        from .tables import table_of_probabilities
+        from .tables import read_probability_table
 
-        return table_of_probabilities(path)
+        return read_probability_table(path)
     arrays = read_npz(path, "files")
     for names in _FORMS:
         if set(names) <= arrays.keys():

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from .._ragged import NO_EDGE, from_ragged, is_graph, is_ragged, mask_of
+from .._ragged import NO_EDGE, from_ragged, is_graph, is_ragged, padding_mask
 from ..errors import InputError
 from .array_source import Arrays
 from .source import Source
@@ -43,7 +43,7 @@ class Graphs(Arrays):
         tensors = {name: values for name, values in fields.items() if _all_tensors(values)}
         nodes = [int(graph.num_nodes) for graph in graphs]
         inputs = {name: _padded(name, values, graphs) for name, values in tensors.items()} | {
-            "mask": mask_of(torch.tensor(nodes))
+            "mask": padding_mask(torch.tensor(nodes))
         }
         y = None if targets is None else torch.stack([_target(value) for value in targets])
         super().__init__(inputs, y)

@@ -98,7 +98,7 @@ class HuggingFace(Source):
         return self._reader.convert(value) if hasattr(value, "convert") else value
 
 
-def from_hugging_face(data: object) -> Source | None:
+def source_from_hugging_face(data: object) -> Source | None:
     """Return the source of a data set of `datasets`, which is not imported for it."""
     kinds = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(data).__mro__}
     if ("datasets", "IterableDataset") in kinds:

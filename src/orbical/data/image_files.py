@@ -191,8 +191,8 @@ class ImageFiles(Source):
                 "data",
                 "images of one size",
                 f"{len(counts)} sizes in {self._where!r}: {some}",
-                remedy=f"pass orbical.data.{type(self).__name__}({self._where!r}, size=224), or "
-                "--size 224 to the command",
+                remedy="size=224 crops them to one size; in Python, scan "
+                f"orbical.data.{type(self).__name__}({self._where!r}, size=224)",
             )
 
     def stamp(self) -> str | None:

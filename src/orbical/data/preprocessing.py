@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 
 from .._imports import import_attribute
+from .._text import number
+from .._trees import Tree
 from ..errors import InputError, unknown_name
 from ..predictors import processed_for_model
 
@@ -24,6 +26,8 @@ CHANNELS = {"rgb": "RGB", "bgr": "BGR", "gray": "gray", "color": "RGB, also of g
 LAYOUTS = {"nchw": "channels first", "nhwc": "channels last"}
 _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _LUMINANCE = (0.299, 0.587, 0.114)  # ITU-R 601, as Pillow converts to gray
+_LARGEST_UNIT = 2.0
+"""Interpolation overshoots 1 by less, and two photographs with pixels of 0..255 exceed it."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,29 @@ class ImagePreprocessing:
         return ",".join(
             [self.scale, *(one for one in (self.channels, self.layout) if one not in usual)]
         )
+
+    def check_values(self, images: Tree) -> None:
+        """Refuse pixels of 0..255, or of 16 bits, which every scale would take for 0..1.
+
+        Beside the names of channels or of a layout, `unit` leaves values as they are, whatever they
+        are. Standardized images have negative values, and are not refused.
+
+        Raises:
+            InputError: if integers exceed 1, or numbers from 0 exceed 2.
+        """
+        stated = self.scale != "unit" or self == ImagePreprocessing()
+        if not stated or not isinstance(images, Tensor) or not images.numel():
+            return
+        low, high = float(images.min()), float(images.max())
+        integers = not images.is_floating_point()
+        if high > 1 if integers else low >= 0 and high > _LARGEST_UNIT:
+            raise InputError(
+                "data",
+                f"images with values from 0 to 1 for preprocess={str(self)!r}",
+                f"{number(low)} .. {number(high)}",
+                remedy=f"divide them by {255 if high <= 255 else 65535}, "
+                "if a pixel can have so much",
+            )
 
     def __call__(self, batch: Tensor) -> Tensor:
         """Prepare a batch of images."""
@@ -192,3 +219,15 @@ def as_preprocessing(given: Any, argument: str = "preprocess") -> Callable[[Any]
         raise InputError(argument, f"a function of a batch, or names of {names}", repr(given))
     function: Callable[[Any], Any] | None = given
     return function
+
+
+def checked_preprocessing(given: Any, images: Tree) -> Callable[[Any], Any] | None:
+    """Return what `as_preprocessing` does, if it is meant for the values of these images.
+
+    Raises:
+        InputError: as of `as_preprocessing` and `ImagePreprocessing.check_values`.
+    """
+    prepare = as_preprocessing(given)
+    if isinstance(prepare, ImagePreprocessing):
+        prepare.check_values(images)
+    return prepare

@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from .._trees import Tree, leaves, tree_map
 from .array_source import as_tensor, to_numpy
-from .source import Batch, Source, data_hash
+from .source import Batch, Source, data_hash, is_lazy
 from .sources import as_source
 
 
@@ -44,7 +44,9 @@ class Samples:
     ) -> None:
         self.source: Source = data.source if isinstance(data, Samples) else as_source(data)
         given = self.source.names if names is None else names
-        self.names = None if given is None else [str(name) for name in given]
+        if given is not None and not is_lazy(given):
+            given = [str(name) for name in given]
+        self.names = given
         self.fingerprint = fingerprint
         self._kept: tuple[int, Tree, object] | None = None
 
@@ -104,13 +106,15 @@ class Samples:
         return self.source.stamp()
 
     def __getstate__(self) -> dict[str, object]:
-        """Return what is pickled: another process reads the first samples itself."""
-        return {**self.__dict__, "_kept": None}
+        """Return what is pickled: others read the first samples themselves and need no names."""
+        return {**self.__dict__, "_kept": None, "names": None}
 
     def _read(self, start: int, stop: int) -> Batch:
         inputs, targets = self.source.read(start, stop)
-        if targets is not None and self.source.labels is None:
-            targets = as_tensor(targets)
+        if self.source.labels is None:
+            targets = None if targets is None else as_tensor(targets)
+        elif targets is None:
+            targets = self.source.labels[start:stop]
         return tree_map(lambda leaf: as_tensor(leaf, longest=4), inputs), targets
 
 
@@ -156,7 +160,9 @@ def read_rows(samples: Samples, rows: slice) -> Rows:
     return Rows(inputs, targets, hash_of_rows(inputs, targets))
 
 
-def read_ahead(samples: Samples, chunks: Sequence[slice], workers: int = 0) -> Iterator[Rows]:
+def read_samples_ahead(
+    samples: Samples, chunks: Sequence[slice], workers: int = 0
+) -> Iterator[Rows]:
     """Yield chunks in order; `workers` processes read the next ones meanwhile.
 
     Without workers only the hash is computed meanwhile, in a thread.

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from .._ragged import mask_of
+from .._ragged import padding_mask
 from .._trees import Tree
 from ..errors import InputError
 
@@ -30,7 +30,9 @@ class Source(ABC):
 
     Attributes:
         labels: the targets of all samples, where they are known without reading the samples.
-        names: the names of the samples.
+        names: the names of the samples. A scan reads some names at a time, as it does columns and,
+            of millions of samples, labels: a sequence that makes or reads them when it is sliced
+            takes no memory.
         classes: the names of the classes, in the order of their indices.
         columns: further facts about the samples, one array each, by name.
         in_order: whether samples can only be read one after the other.
@@ -168,6 +170,15 @@ def stacked_samples(values: Sequence[Any], start: int) -> Tree:
     )
 
 
+def is_lazy(values: object) -> bool:
+    """Check for a sequence of the user's own, which makes or reads values when it is sliced.
+
+    >>> is_lazy(range(3)), is_lazy(["a", "b"])
+    (True, False)
+    """
+    return isinstance(values, Sequence) and not isinstance(values, list | tuple | str | bytes)
+
+
 def padded(clouds: Sequence[object], argument: str = "clouds") -> dict[str, Tensor]:
     """Pad clouds of unequal sizes to one batch.
 
@@ -201,7 +212,7 @@ def padded(clouds: Sequence[object], argument: str = "clouds") -> dict[str, Tens
         if not bool(torch.isfinite(cloud).all()):
             raise InputError(argument, "finite numbers", f"NaN or infinity in cloud {place}")
     pos = pad_sequence(each, batch_first=True)
-    return {"pos": pos, "mask": mask_of(torch.tensor([len(cloud) for cloud in each]))}
+    return {"pos": pos, "mask": padding_mask(torch.tensor([len(cloud) for cloud in each]))}
 
 
 def differ_in_length(samples: Sequence[object]) -> bool:

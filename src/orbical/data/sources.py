@@ -16,7 +16,7 @@ from . import tables
 from .array_files import read_npy, read_npz
 from .array_source import Arrays, check_labels, whole_array
 from .graphs import from_graphs
-from .hugging_face_data import HuggingFace, from_hugging_face
+from .hugging_face_data import HuggingFace, source_from_hugging_face
 from .image_files import ImageFolder
 from .item_sources import from_dataset
 from .named_arrays import NamedArrays, from_xarray, from_zarr
@@ -24,7 +24,7 @@ from .nifti_files import SUFFIXES as NIFTI_SUFFIXES
 from .nifti_files import Nifti, is_nifti
 from .source import Batch, Relabeled, Source
 from .tables import Frame, Table, from_frame, has_images
-from .texts import Questions, from_texts, is_questions
+from .texts import Questions, is_questions, source_from_texts
 
 ARRAY_SUFFIXES = (".npz", ".npy")
 SUFFIXES = (*ARRAY_SUFFIXES, ".zarr", *tables.SUFFIXES, *NIFTI_SUFFIXES)
@@ -143,10 +143,10 @@ def _open_saved(path: Path, **images: Any) -> Source:
 
 
 _RECOGNIZED = (
-    from_texts,
+    source_from_texts,
     from_graphs,
     from_frame,
-    from_hugging_face,
+    source_from_hugging_face,
     from_dataset,
     from_xarray,
     from_zarr,

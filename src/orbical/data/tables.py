@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._imports import existing_file, import_extra, reading
+from .._text import common_beginning
 from ..actions import Columns
 from ..errors import InputError
 from .image_files import SUFFIXES as IMAGE_SUFFIXES
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SUFFIXES = (".csv", ".tsv", ".parquet")
+_ROWS_FOR_FORMAT = 1000
 
 
 class Table(ImageFiles):
@@ -144,10 +148,12 @@ def has_images(path: Path) -> bool:
     return "path" in frame or any(word.endswith(IMAGE_SUFFIXES) for word in first)
 
 
-def table_of_probabilities(path: Path) -> dict[str, np.ndarray]:
+def read_probability_table(path: Path) -> dict[str, np.ndarray]:
     """Read `probs` and `labels` from a table with a column for each class and one of labels.
 
-    Labels are names of columns or, if they are not, class indices in the order of the columns.
+    Labels are names of columns, with or without what all of these begin and end with, as `cat` is
+    of `prob_cat`; if they are not, they are class indices in the order of the columns.
+    Probabilities that were rounded, so that rows do not sum to 1, are divided by their sum.
     """
     frame, where, _ = _opened(path)
     if "label" not in frame:
@@ -156,14 +162,65 @@ def table_of_probabilities(path: Path) -> dict[str, np.ndarray]:
             "a header row that names a column for each class, with its probabilities, and 'label'",
             ", ".join(map(str, frame.columns[:8])),
         )
-    labels, probs = frame["label"], frame.drop(columns="label")
-    odd = [str(name) for name, kind in probs.dtypes.items() if kind.kind not in "iuf"]
+    labels, classes = frame["label"], frame.drop(columns="label")
+    remedy = "leave out columns that are no class, such as names of files"
+    odd = [str(name) for name, kind in classes.dtypes.items() if kind.kind not in "iuf"]
     if odd:
-        raise InputError(path, "numbers in every column but 'label'", f"others in {odd[0]!r}")
-    classes = [str(name) for name in probs]
-    if {*map(str, labels)} <= {*classes}:
-        labels = labels.map(str)
-    return {"probs": probs.to_numpy(np.float64), "labels": _labels(labels, classes, where)[0]}
+        raise InputError(
+            path, "numbers in every column but 'label'", f"others in {odd[0]!r}", remedy=remedy
+        )
+    outside = [str(name) for name in classes if ((classes[name] < 0) | (classes[name] > 1)).any()]
+    if outside:
+        raise InputError(
+            path,
+            "probabilities from 0 to 1 in every column but 'label'",
+            f"others in {', '.join(map(repr, outside[:3]))}",
+            remedy=f"{remedy}; save logits as an .npz file",
+        )
+    given = {*map(str, labels.dropna())}
+    names = _columns_as_labeled([str(name) for name in classes], given)
+    if given <= {*names}:
+        labels = labels.map(str, na_action="ignore")
+    elif labels.dtype.kind not in "iufb":
+        of_columns, of_labels = (_first_names(each) for each in (names, sorted(given)))
+        raise InputError(
+            "labels",
+            f"names of columns in {where!r}, or these without what all begin or end with",
+            f"none for {_first_names(sorted(given - {*names}))}",
+            remedy=f"columns are named {of_columns}; labels are {of_labels}",
+        )
+    probs = _normalized_if_rounded(classes.to_numpy(np.float64))
+    return {"probs": probs, "labels": _labels(labels, names, where)[0]}
+
+
+def _columns_as_labeled(names: list[str], labels: set[str]) -> list[str]:
+    """Return the names of columns without what all begin or end with, if labels are without it.
+
+    >>> _columns_as_labeled(["prob_d0", "prob_d1"], {"d1"})
+    ['d0', 'd1']
+    """
+    begin, end = (common_beginning([name[::way] for name in names or [""]]) for way in (1, -1))
+    for first, last in itertools.product(range(begin + 1), range(end + 1)):
+        written = [name[first : len(name) - last] for name in names]
+        if labels <= {*written}:
+            return written
+    return names
+
+
+def _first_names(names: Sequence[str], most: int = 3) -> str:
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+
+
+def _normalized_if_rounded(probs: np.ndarray) -> np.ndarray:
+    """Divide rows by their sum, if that is 1 up to the decimals that all values were rounded to.
+
+    >>> _normalized_if_rounded(np.array([[0.33, 0.33, 0.33], [0.5, 0.3, 0.3]]))[1]
+    array([0.5, 0.3, 0.3])
+    """
+    sums = probs.sum(1, keepdims=True)
+    decimals = next((some for some in range(2, 7) if (probs == probs.round(some)).all()), 16)
+    off = min(0.05, probs.shape[1] * 10.0**-decimals / 2)  # each by half of its last decimal
+    return probs / sums if (abs(sums - 1) < off + 1e-9).all() else probs
 
 
 def _columns_of(frame: pd.DataFrame, where: str) -> Columns:
@@ -211,23 +268,33 @@ def _opened(table: Any) -> tuple[pd.DataFrame, str, Path]:
     if isinstance(table, pd.DataFrame):
         return table, "the data frame", Path()
     path = existing_file("data", Path(table).expanduser())
-    suffix = path.suffix.lower()
     with reading("data", table, "a table"):
-        if suffix == ".parquet":
+        if path.suffix.lower() == ".parquet":
             import_extra("pyarrow", "parquet", "a Parquet table")
             frame = pd.read_parquet(path)
         else:
-            frame = pd.read_csv(path, sep=_separator(path))
-    return frame, str(table), path.parent
+            frame = pd.read_csv(path, **_csv_format(path))
+
+    def is_index(name: Any) -> bool:
+        values, nameless = frame[name], re.fullmatch(r"Unnamed: [\d.]+", str(name))
+        return bool(nameless) and values.dtype.kind == "i" and values.is_unique
+
+    index = [*itertools.takewhile(is_index, frame)]  # which to_csv writes without a name
+    return frame.drop(columns=index), str(table), path.parent
 
 
-def _separator(path: Path) -> str:
-    """Return what separates the columns: spreadsheets write `;` where a comma is for decimals."""
-    if path.suffix.lower() == ".tsv":
-        return "\t"
+def _csv_format(path: Path) -> dict[str, str]:
+    """Return what separates columns and decimals; spreadsheets write `;` if that is a comma."""
     with path.open(encoding="utf-8-sig") as file:
-        header = file.readline()
-    return max(",;\t|", key=header.count)  # the first, a comma, where there is only one column
+        header, *rows = [*itertools.islice(file, _ROWS_FOR_FORMAT)] or [""]
+    # The first, a comma, where there is only one column.
+    separator = "\t" if path.suffix.lower() == ".tsv" else max(",;\t|", key=header.count)
+    cells = [cell.strip(' "\r\n') for row in rows for cell in row.split(separator)]
+    by_comma, by_point = (
+        any(re.fullmatch(rf"[-+]?\d*{mark}\d+", cell) for cell in cells) for mark in (",", r"\.")
+    )
+    comma = separator != "," and by_comma and not by_point
+    return {"sep": separator, "decimal": "," if comma else "."}
 
 
 def _files(paths: pd.Series, folder: Path, where: str) -> dict[str, Path]:

@@ -100,7 +100,7 @@ def _longest(values: list[Any]) -> int:
     return max(len(text.encode("utf-8", "surrogatepass")) for text in leaves(values))
 
 
-def from_texts(data: Any) -> Source | None:
+def source_from_texts(data: Any) -> Source | None:
     """Return the source of texts, lists of texts, chats, or questions; None for other data."""
     table = isinstance(getattr(data, "column_names", None), list)  # a data set of Hugging Face
     listed = isinstance(data, list) or (table and hasattr(data, "__len__"))

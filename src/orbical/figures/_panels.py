@@ -93,10 +93,10 @@ def show_picture(axes: Axes, pixels: Array, title: str = "", size: float = 8) ->
     """
     axes.imshow(pixels, cmap="gray", vmin=0, vmax=1)
     axes.set_title(title, fontsize=size)
-    frame_only(axes)
+    frame_axes(axes)
 
 
-def frame_only(axes: Axes) -> None:
+def frame_axes(axes: Axes) -> None:
     """Replace the ticks of axes by a thin frame."""
     axes.set(xticks=[], yticks=[])
     axes.spines[:].set(visible=True, color=SOFT, linewidth=0.5)
@@ -232,7 +232,9 @@ def _surfaces(sheet: Sheet, layout: Surface, given: float | None) -> Figure:
     for number, row in enumerate(rows):
         if row.label:
             name = fig.add_subplot(grid[number, int(pictured)])
-            _write_label(name, labels[number], row.color, label_size)
+            name.set_axis_off()
+            look: Look = {"color": readable_color(row.color), "weight": "bold", **CENTERED}
+            name.text(0.5, 0.5, labels[number], rotation=90, size=label_size, **look)
         if row.image is not None:
             below = number + (len(sheet.models) if len(parts) > 1 else 1)
             axes = fig.add_subplot(grid[number:below, 0])
@@ -254,8 +256,9 @@ def _surfaces(sheet: Sheet, layout: Surface, given: float | None) -> Figure:
                     following = rows[number + 1].plots if number + 1 < len(rows) else []
                     _label_outer(axes, place == 0, place >= len(following))
     bar = fig.colorbar(image, ax=drawn, fraction=0.04, pad=0.02, shrink=0.9, aspect=25)
-    meaning = textwrap.fill(sheet.orbit.meaning, max(24, int(fig.get_figheight() * 13)))
-    bar.set_label("\n".join(filter(None, [meaning, sheet.orbit.better.strip()])))
+    room = max(24, int(fig.get_figheight() * 13))
+    said = [textwrap.fill(text.strip(), room) for text in (sheet.orbit.meaning, sheet.orbit.better)]
+    bar.set_label("\n".join(filter(None, said)))
     bar.outline.set_visible(False)
     _write_caption(fig, layout.caption)
     fig.set_figheight(fig.get_figheight() + 0.16 * broken)
@@ -269,12 +272,6 @@ def _label_outer(axes: Axes, left: bool, bottom: bool) -> None:
         axes.set_ylabel("")
     if not bottom:
         axes.set_xlabel("")
-
-
-def _write_label(axes: Axes, text: str, color: str, size: float) -> None:
-    axes.set_axis_off()
-    look: Look = {"color": readable_color(color), "weight": "bold", "size": size}
-    axes.text(0.5, 0.5, text, rotation=90, **CENTERED, **look)
 
 
 def _write_caption(fig: Figure, parts: list[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,7 +49,8 @@ def calibration_interval(bounds: Bounds) -> Figure:
     is attained. Up to the white mark, no labeling of the orbits need attain a value.
 
     A bound is drawn as the range that it allows: an upper one from 0 to its value, a lower one from
-    its value to 1. One that does not apply is listed with the reason.
+    its value to 1. One that does not apply is listed with the reason, cut to the
+    width of the figure.
 
     Args:
         bounds: from `orbical.bounds.classification`.
@@ -101,7 +103,8 @@ def calibration_interval(bounds: Bounds) -> Figure:
 
 def _named_bound(ax: Axes, y: int, bound: Bound) -> None:
     if not bound.applies:
-        ax.text(0, y, f"does not apply: {bound.reason}", va="center", color=SOFT, style="italic")
+        reason = shorten(bound.reason, 52, placeholder=" ...")  # the table has all of it
+        ax.text(0, y, f"does not apply: {reason}", va="center", color=SOFT, style="italic")
         return
     value = float(bound)
     start, stop = (0.0, value) if bound.kind == "upper" else (value, 1.0)

@@ -14,7 +14,17 @@ import numpy as np
 from .._text import percent
 from ..errors import InputError
 from .nero_plots import INTERVAL, aggregate
-from .style import COLUMN, INK, PAGE, SOFT, check_width, figure, fitted_label, model_colors, styled
+from .style import (
+    COLUMN,
+    INK,
+    PAGE,
+    SOFT,
+    check_figure_width,
+    figure,
+    fitted_label,
+    model_colors,
+    styled,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -224,7 +234,7 @@ def _a_panel_each(
     curves: Any, draw: Callable[[Axes, Any, str], None], title: str, width: float | None
 ) -> Figure:
     """Draw the curve of each model in its own panel, in the color of the model."""
-    check_width(width)
+    check_figure_width(width)
     named = dict(curves) if isinstance(curves, Mapping) else {"": curves}
     if not named:
         raise InputError("curves", "at least one", "none")
@@ -273,7 +283,7 @@ def risk_coverage_plot(
         >>> fig.axes[0].get_xlabel()
         'coverage (share not rejected)'
     """
-    check_width(width)
+    check_figure_width(width)
     named = dict(curves) if isinstance(curves, Mapping) else {"": curves}
     if not named:
         raise InputError("curves", "at least one", "none")

@@ -10,8 +10,15 @@ import numpy as np
 
 from ..errors import InputError, check_name
 from ._layouts import LAYOUTS, Curves, Orbit
-from ._panels import frame_only, show_picture
-from .nero_plots import model_first, model_names, plotted_images, plotted_orbit, plotted_values
+from ._panels import frame_axes, show_picture
+from .nero_plots import (
+    model_first,
+    model_names,
+    plotted_images,
+    plotted_orbit,
+    plotted_values,
+    rounding_scale,
+)
 from .style import (
     CENTERED,
     COLUMN,
@@ -20,7 +27,7 @@ from .style import (
     SEQUENTIAL,
     SOFT,
     Look,
-    check_width,
+    check_figure_width,
     class_colors,
     figure,
     fitted_label,
@@ -101,7 +108,7 @@ def embedding(
     known = [str(name) for name, entry in array.coords.items() if "sample" in entry.dims]
     check_name("color", color, known)
     array = model_first(array).transpose("model", "sample", "component")
-    check_width(width)
+    check_figure_width(width)
     glyphs, orbit = _glyphs(array, responses, image)
     with styled():
         fig = _draw(array, color, glyphs, orbit, width)
@@ -265,6 +272,8 @@ def _range(array: xr.DataArray, color: str, values: Array) -> tuple[float, float
     if color == "mean" and "limits" in array.attrs:
         low, high = array.attrs["limits"]
         return float(low), float(high)
+    if color == "mean" and (only := rounding_scale(array, values)):
+        return only
     finite = values[np.isfinite(values)]
     if not finite.size:
         return 0.0, 1.0
@@ -290,7 +299,7 @@ def _furnish(axes: Axes, array: xr.DataArray, frame: Array) -> None:
     (left, bottom), (right, top) = middle - half, middle + half
     axes.set(xlim=(left, right), ylim=(bottom, top), box_aspect=half[1] / half[0])
     axes.set(xlabel=f"{method} 1", ylabel=f"{method} 2")
-    frame_only(axes)
+    frame_axes(axes)
 
 
 def _sides(glyphs: list[_Glyph], places: Array) -> tuple[list[_Glyph], list[_Glyph]]:

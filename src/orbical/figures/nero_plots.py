@@ -12,18 +12,19 @@ import numpy as np
 
 from .._text import plain
 from ..errors import InputError, check_name
+from ..tasks import quantity_rounding
 from ._layouts import LAYOUTS, Orbit
 from ._panels import Panel, Sheet, draw_sheet
 from .style import (
     INK,
     PAGE,
     SOFT,
-    check_width,
+    check_figure_width,
     figure,
     model_colors,
     model_lines,
     styled,
-    write_title,
+    write_figure_title,
 )
 
 if TYPE_CHECKING:
@@ -213,6 +214,8 @@ def plotted_orbit(
     if "higher_is_better" in about:
         better = " (higher is better)" if about["higher_is_better"] else " (lower is better)"
     size = array.sizes["element"]
+    if limits is None and (only := rounding_scale(array, array.values)):
+        limits, better = only, " (lower is better; equal up to rounding)"
     return Orbit(
         kind=about["layout"],
         index=np.asarray(about.get("layout_index", range(size)), int),
@@ -239,6 +242,14 @@ def _limits(array: xr.DataArray, given: tuple[float, float] | None) -> tuple[flo
     if not finite.size or not finite.any():
         return 0.0, 1.0
     return min(0.0, float(finite.min())), max(0.0, float(finite.max()))
+
+
+def rounding_scale(array: xr.DataArray, values: Array) -> tuple[float, float] | None:
+    """Return a scale on which rounding has one color, if values of a metric are no more than it."""
+    about = array.attrs
+    rounding = quantity_rounding(about.get("units", ""), about.get("higher_is_better"))
+    only = rounding > 0 and np.nanmax(values, initial=0.0) <= rounding
+    return (0.0, rounding) if only else None
 
 
 def plotted_images(image: Any, count: int, several: bool = True) -> list[Array | None]:
@@ -276,7 +287,7 @@ def _sheet_figure(
     prefix: str,
     width: float | None,
 ) -> Figure:
-    check_width(width)
+    check_figure_width(width)
     models, order = model_names(array)
     sheet = Sheet(
         plotted_orbit(array, limits, prefix),
@@ -288,7 +299,7 @@ def _sheet_figure(
     with styled():
         fig = draw_sheet(sheet, width)
         if title:
-            write_title(fig, title)
+            write_figure_title(fig, title)
     return fig
 
 
@@ -318,7 +329,7 @@ def averaging(table: xr.Dataset, *, width: float | None = None) -> Figure:
         >>> len(ob.figures.averaging(ob.nero.averaging(scan)).axes)
         3
     """
-    check_width(width)
+    check_figure_width(width)
     names = [str(name) for name in table["model"].values]
     colors, lines = model_colors(names), model_lines(names)
     numbers = table["elements"].values

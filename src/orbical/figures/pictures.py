@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw
 from .._text import counted
 from ..errors import InputError, whole_number
 from ..groups import Group, as_group
-from .style import INK, MODELS, PAGE, SOFT, check_width, figure, styled
+from .style import INK, MODELS, PAGE, SOFT, check_figure_width, figure, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +44,7 @@ def group_picture(*groups: Group | str, width: float | None = None) -> Figure:
         >>> len(group_picture("octahedral", "rotations:8").axes)
         2
     """
-    check_width(width)
+    check_figure_width(width)
     if not groups:
         raise InputError("groups", "at least one group", "none")
     chosen = [as_group(group) for group in groups]

@@ -173,13 +173,13 @@ def figure(width: float = PAGE, height: float = 4.0, **settings: Any) -> Figure:
     return made
 
 
-def check_width(width: float | None) -> None:
+def check_figure_width(width: float | None) -> None:
     """Check the width of a figure."""
     if width is not None and not 1.5 <= width <= 40:
         raise InputError("width", "1.5 to 40 inches", repr(width))
 
 
-def write_title(fig: Figure, title: str) -> None:
+def write_figure_title(fig: Figure, title: str) -> None:
     """Write the title of a figure, above its legend if there is one."""
     from matplotlib.font_manager import FontProperties
 

@@ -9,9 +9,10 @@ x points right, y points up, and angles are counterclockwise, in degrees.
 """
 
 from .charts import Chart, chart_of, register_chart
-from .group import PLACES, Elements, Group, Layout, homogeneous, product
-from .group_names import CATALOG, as_group, parse, register
-from .group_parts import OF_OUTPUTS, PARTS, Array, Part, register_part, signed_columns
+from .group import PLACES, Elements, Group, Layout
+from .group_names import CATALOG, as_group, groups_moving, parse, register
+from .group_parts import OF_OUTPUTS, PARTS, Array, Part, homogeneous, register_part, signed_columns
+from .making import product
 from .own_groups import from_matrices, from_parts, with_classes
 from .plane import (
     affine,
@@ -20,13 +21,13 @@ from .plane import (
     euclidean,
     flips,
     homographies,
+    plane_turns,
     rotations,
     scales,
     se2,
     se3,
     shear,
     translations,
-    turned_by,
 )
 from .point_groups import icosahedral, octahedral, pointgroup, spoken_name, tetrahedral
 from .space import (

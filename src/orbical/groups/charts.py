@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from ..errors import InputError
-from .group import Elements, Group, homogeneous
+from .group import Elements, Group
 from .group_names import parse
-from .group_parts import Array
-from .plane import affine_maps, camera_views, sheared, turned_by
+from .group_parts import Array, homogeneous
+from .plane import camera_matrices, plane_affine_maps, plane_shears, plane_turns
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
@@ -260,18 +260,18 @@ def _scaled(part: str, dimension: int) -> Callable[[Array], Parts]:
 
 
 _MOTION = _on_grid(
-    lambda coords: {"plane": homogeneous(turned_by(coords[:, 0]), coords[:, 1:])},
+    lambda coords: {"plane": homogeneous(plane_turns(coords[:, 0]), coords[:, 1:])},
     "angle",
     ["angle", "dx", "dy"],
 )
 CHARTS |= {
-    "rotations": _on_grid(lambda c: {"plane": homogeneous(turned_by(c[:, 0]))}, "angle"),
+    "rotations": _on_grid(lambda c: {"plane": homogeneous(plane_turns(c[:, 0]))}, "angle"),
     "translations": _on_grid(lambda c: {"plane": _shifted(c)}),
     "translations3d": _on_grid(lambda c: {"space": _shifted(c)}),
-    "shear": _on_grid(lambda c: {"plane": homogeneous(sheared(c[:, 0]))}),
+    "shear": _on_grid(lambda c: {"plane": homogeneous(plane_shears(c[:, 0]))}),
     "euclidean": _MOTION,
     "se2": _MOTION,
-    "affine": _on_grid(lambda c: {"plane": affine_maps(*c.T)}),
+    "affine": _on_grid(lambda c: {"plane": plane_affine_maps(*c.T)}),
     "scales": _by_factors(_scaled("plane", 2)),
     "brightness": _by_factors(_scaled("color", 3)),
     "gains": _by_factors(lambda c: {"gain": c[:, 0]}),
@@ -308,7 +308,7 @@ def _se3(group: Group) -> Chart:
 @register_chart("homographies")
 def _homographies(group: Group) -> Chart:
     focal = float(group.spec.split(":")[3])
-    views = _on_grid(lambda coords: {"plane": camera_views(coords[:, 0], coords[:, 1], focal)})
+    views = _on_grid(lambda coords: {"plane": camera_matrices(coords[:, 0], coords[:, 1], focal)})
     return views(group)
 
 
@@ -341,7 +341,7 @@ def _sphere(group: Group) -> Chart:
     """Return rotations about axes in the xy plane, which carry z to all directions."""
 
     def parts(coords: Array) -> Parts:
-        axes = turned_by(coords[:, 0])[:, :, 0]  # the x axis, turned by the azimuth
+        axes = plane_turns(coords[:, 0])[:, :, 0]  # the x axis, turned by the azimuth
         turns = _turned(np.pad(axes * coords[:, 1:], ((0, 0), (0, 1))))
         return {"space": homogeneous(turns.as_matrix())}
 

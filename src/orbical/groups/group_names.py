@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from typing import TypeVar
 
 from ..errors import InputError, check_name
-from .group import Group, product
+from .group import Group
+from .making import product
 
 Constructor = TypeVar("Constructor", bound=Callable[..., Group])
 
@@ -88,6 +89,24 @@ def parse(text: str) -> Group:
     for factor in factors[1:]:
         group = product(group, factor)
     return group
+
+
+def groups_moving(parts: Collection[str], like: str) -> list[str]:
+    """Return texts of groups that have some of these parts and no others.
+
+    Those with a similar name, or a description that mentions the name `like`, come first.
+
+    >>> groups_moving({"plane"}, "shifts")[0], groups_moving({"space"}, "rotations")[:2]
+    ('translations:32:2', ['rotations3d', 'tetrahedral'])
+    """
+
+    def likeness(name: str) -> float:
+        mentioned = 0.75 * (f" {like} " in CATALOG[name].summary)  # as much as few letters differ
+        return max(mentioned, SequenceMatcher(a=name, b=like).ratio())
+
+    made = {name: {*parse(entry.example).parts} for name, entry in CATALOG.items()}
+    names = [name for name, own in made.items() if own and own <= {*parts}]
+    return [CATALOG[name].example for name in sorted(names, key=likeness, reverse=True)]
 
 
 def as_group(group: Group | str) -> Group:

@@ -7,7 +7,7 @@ needs an action that moves data by it, and nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -49,9 +49,14 @@ class Part:
     @classmethod
     def matrices(cls, moves: str = "") -> Part:
         """Return the rule of invertible matrices `[K, d, d]` of any dimension."""
+        return cls._products(clean_group_matrices, moves)
+
+    @classmethod
+    def _products(cls, clean: Callable[[Array], Array], moves: str) -> Part:
+        """Return the rule of matrices that are cleaned after they are multiplied or inverted."""
         return cls(
-            lambda second, first: clean_group_matrices(second @ first),
-            lambda part: clean_group_matrices(np.linalg.inv(part)),
+            lambda second, first: clean(second @ first),
+            lambda part: clean(np.linalg.inv(part)),
             lambda part: np.eye(part.shape[-1])[None],
             moves,
         )
@@ -63,23 +68,12 @@ class Part:
         A homography is the same map in any multiple; the last entry is made 1. Shifts have a
         length in `unit`.
         """
-        return cls(
-            lambda second, first: clean_group_matrices(_scaled(second @ first)),
-            lambda part: clean_group_matrices(_scaled(np.linalg.inv(part))),
-            lambda part: np.eye(part.shape[-1])[None],
-            moves,
-            lambda part: _reach_of_maps(part, unit),
-        )
+        return replace(cls._products(_scaled, moves), reach=lambda part: _reach_of_maps(part, unit))
 
     @classmethod
     def cells(cls, moves: str = "") -> Part:
         """Return the rule of homogeneous matrices in shares of a period, with shifts modulo 1."""
-        return cls(
-            lambda second, first: _within_cell(second @ first),
-            lambda part: _within_cell(np.linalg.inv(part)),
-            lambda part: np.eye(part.shape[-1])[None],
-            moves,
-        )
+        return cls._products(_within_cell, moves)
 
     @classmethod
     def permutations(cls, moves: str = "") -> Part:
@@ -198,6 +192,16 @@ def clean_group_matrices(matrices: Array) -> Array:
     return np.where(np.abs(matrices - nearest) < 1e-14, nearest, matrices)
 
 
+def homogeneous(linear: Array, shift: Array | None = None) -> Array:
+    """Return linear maps `[K, d, d]` and shifts `[K, d]` as matrices `[K, d+1, d+1]`."""
+    count, dimension, _ = linear.shape
+    matrices = np.tile(np.eye(dimension + 1), (count, 1, 1))
+    matrices[:, :dimension, :dimension] = linear
+    if shift is not None:
+        matrices[:, :dimension, dimension] = shift
+    return clean_group_matrices(matrices)
+
+
 def _within_cell(matrices: Array) -> Array:
     """Take shifts modulo 1; one that is almost 1 is 0."""
     found = clean_group_matrices(matrices)
@@ -209,7 +213,7 @@ def _within_cell(matrices: Array) -> Array:
 def _scaled(matrices: Array) -> Array:
     """Make the last entry of homographies 1; that of affine maps is."""
     last = matrices[..., -1:, -1:]
-    return np.asarray(matrices / np.where(last == 0, 1.0, last))
+    return clean_group_matrices(matrices / np.where(last == 0, 1.0, last))
 
 
 PARTS: dict[str, Part] = {
@@ -270,7 +274,7 @@ def register_part(name: str, part: Part) -> None:
     PARTS[name] = part
 
 
-def part_of(name: str) -> Part:
+def group_part(name: str) -> Part:
     """Return how the elements of a part multiply, or raise if nobody has registered it."""
     if name not in PARTS:
         raise InputError(

@@ -12,8 +12,9 @@ import numpy as np
 
 from .._numpy import as_numpy
 from ..errors import InputError
-from .group import Group, Layout, group_tiles, homogeneous, is_closed, make_group
-from .group_parts import DIMENSIONS, Array, clean_group_matrices, part_of
+from .group import Group, Layout
+from .group_parts import DIMENSIONS, Array, clean_group_matrices, group_part, homogeneous
+from .making import is_closed, make_group
 
 
 def from_parts(
@@ -70,21 +71,15 @@ def from_parts(
     for key, entry in names.items():
         if entry.shape != (count,):
             raise InputError("coords", f"{key!r} of shape ({count},)", entry)
-    group = make_group(
-        name,
-        arrays,
-        coords=names,
-        layout=group_tiles(np.arange(count)[None]) if layout is None else _checked(layout, count),
-        measure=measure
-        or ("uniform on the given elements" if weights is None else "given weights"),
-        closed=False,
-        weights=quadrature,
-    )
+    usual = "uniform on the given elements" if weights is None else "given weights"
+    facts: dict[str, Any] = {"coords": names, "measure": measure or usual, "weights": quadrature}
+    facts |= {"layout": _checked(layout, count)} if layout else {}
+    group = make_group(name, arrays, closed=False, **facts)
     return dataclasses.replace(group, closed=is_closed(group))
 
 
 def _elements(part: str, given: Any) -> Array:
-    part_of(part)
+    group_part(part)
     values = as_numpy(part, given)
     if values.dtype.kind not in "fiu" or values.ndim == 0 or not len(values):
         raise InputError(
@@ -97,7 +92,7 @@ def _elements(part: str, given: Any) -> Array:
 
 def _check_rule(part: str, values: Array) -> None:
     """Refuse elements that have no inverse by the rule of their part."""
-    rule, count = part_of(part), len(values)
+    rule, count = group_part(part), len(values)
     try:
         back = rule.inverse(values)
         found, still = rule.compose(values, back), rule.neutral(values)
@@ -251,7 +246,7 @@ def with_classes(
 
 def _contradiction(group: Group, orders: Array) -> str:
     """Name two elements whose product exchanges other classes than they do one after another."""
-    compose = part_of("classes").compose
+    compose = group_part("classes").compose
     for first in range(len(group)):
         products = group.index_of(group.compose(group[np.full(len(group), first)]))
         expected = compose(orders, np.tile(orders[first], (len(group), 1)))

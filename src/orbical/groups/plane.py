@@ -14,26 +14,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InputError, real_number, whole_number
-from .group import (
-    Group,
-    Layout,
-    as_text,
-    check_group_size,
-    grid_line,
-    group_tiles,
-    homogeneous,
-    line_group,
-    make_group,
-    product,
-)
+from .group import Group, Layout
 from .group_names import register
-from .group_parts import Array, clean_group_matrices
+from .group_parts import Array, clean_group_matrices, homogeneous
+from .making import check_group_size, grid_line, group_spec, line_group, make_group, product
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
 
 
-def turned_by(angle_degrees: Array) -> Array:
+def plane_turns(angle_degrees: Array) -> Array:
     """Return rotations of the plane `[K, 2, 2]` by angles `[K]`, counter-clockwise."""
     angle_rad = np.deg2rad(angle_degrees)
     cosine, sine = np.cos(angle_rad), np.sin(angle_rad)
@@ -48,7 +38,7 @@ def cyclic(n: int) -> Group:
     (4, True)
     """
     group = _equal_turns("cyclic", n)
-    row = group_tiles(np.arange(len(group))[None])
+    row = Layout("tiles", np.arange(len(group))[None])
     return dataclasses.replace(group, layout=row) if len(group) <= 8 else group
 
 
@@ -75,8 +65,8 @@ def rotations(n: float = 72, to: float | None = None, samples: int | None = None
         raise InputError(
             "n, to", "angles from -180 to 180 degrees, 0 among them", f"{count} from {n} to {to}"
         )
-    spec = f"rotations:{as_text(first)}:{as_text(last)}:{count}"
-    return line_group(spec, {"plane": homogeneous(turned_by(angle))}, "angle", angle)
+    spec = group_spec("rotations", first, last, count)
+    return line_group(spec, {"plane": homogeneous(plane_turns(angle))}, "angle", angle)
 
 
 def _equal_turns(name: str, n: int) -> Group:
@@ -84,7 +74,7 @@ def _equal_turns(name: str, n: int) -> Group:
     check_group_size(f"{name}:{n}", n)
     angle = np.arange(n) * 360.0 / n
     circle = Layout("circle", np.arange(n), {"angle": angle})
-    parts = {"plane": homogeneous(turned_by(angle))}
+    parts = {"plane": homogeneous(plane_turns(angle))}
     return make_group(f"{name}:{n}", parts, coords={"angle": angle}, layout=circle)
 
 
@@ -95,13 +85,13 @@ def dihedral(n: int) -> Group:
     check_group_size(f"dihedral:{n}", 2 * n)
     angle = np.tile(np.arange(n) * 360.0 / n, 2)
     mirrored = np.repeat([False, True], n)
-    linear = turned_by(angle)
+    linear = plane_turns(angle)
     linear[mirrored] = linear[mirrored] @ np.diag([-1.0, 1.0])
     return make_group(
         f"dihedral:{n}",
         {"plane": homogeneous(linear)},
         coords={"angle": angle, "flip": np.where(mirrored, "mirrored", "plain")},
-        layout=group_tiles(np.arange(2 * n).reshape(2, n)),
+        layout=Layout("tiles", np.arange(2 * n).reshape(2, n)),
     )
 
 
@@ -113,7 +103,7 @@ def flips() -> Group:
         "flips",
         {"plane": homogeneous(np.einsum("ki,ij->kij", signs, np.eye(2)))},
         coords={"flip": np.array(["none", "horizontal", "vertical", "both"])},
-        layout=group_tiles(np.arange(4).reshape(2, 2)),
+        layout=Layout("tiles", np.arange(4).reshape(2, 2)),
     )
 
 
@@ -121,7 +111,8 @@ def flips() -> Group:
 def translations(radius: float, step: float = 1) -> Group:
     """Return the shifts `(dx, dy)` within `radius` on a grid, drawn as a plane.
 
-    There are `(2 radius / step + 1)^2` elements; dx points right and dy up.
+    There are `(2 radius / step + 1)^2` elements. A positive dx moves the content of an image to the
+    right, a positive dy moves it up, to smaller row indices.
 
     >>> len(translations(32, 2))
     1089
@@ -131,7 +122,7 @@ def translations(radius: float, step: float = 1) -> Group:
     shift = np.stack([dx.ravel(), dy.ravel()], -1)
     count = len(shift)
     return make_group(
-        f"translations:{as_text(radius)}:{as_text(step)}",
+        group_spec("translations", radius, step),
         {"plane": homogeneous(np.tile(np.eye(2), (count, 1, 1)), shift)},
         coords={"dx": shift[:, 0], "dy": shift[:, 1]},
         layout=Layout("plane", np.arange(count).reshape(dx.shape), {"dy": line[::-1], "dx": line}),
@@ -175,7 +166,7 @@ def factor_group(
     gaps = np.diff(log)
     weights = np.concatenate([gaps, [0.0]]) + np.concatenate([[0.0], gaps])
     factor = np.exp(log)
-    spec = f"{name}:{as_text(low)}:{as_text(high)}:{n}"
+    spec = group_spec(name, low, high, n)
     measure, mass = "log-uniform on the sampled window", weights if weights.sum() > 0 else None
     return line_group(spec, parts(factor), coordinate, factor, measure, mass)
 
@@ -188,11 +179,11 @@ def shear(limit: float = 0.5, n: int = 9) -> Group:
     [-0.5, -0.25, 0.0, 0.25, 0.5]
     """
     amount = _about_zero("shear", limit, n, "no shear")
-    spec = f"shear:{as_text(limit)}:{len(amount)}"
-    return line_group(spec, {"plane": homogeneous(sheared(amount))}, "shear", amount)
+    spec = group_spec("shear", limit, len(amount))
+    return line_group(spec, {"plane": homogeneous(plane_shears(amount))}, "shear", amount)
 
 
-def sheared(amount: Array) -> Array:
+def plane_shears(amount: Array) -> Array:
     """Return shears of the plane along x, `[K, 2, 2]`."""
     linear = np.tile(np.eye(2), (len(amount), 1, 1))
     linear[:, 0, 1] = amount
@@ -222,7 +213,7 @@ def euclidean(turns: int = 8, radius: float = 2, step: float = 1) -> Group:
     200
     """
     group = product(translations(radius, step), rotations(turns))
-    return dataclasses.replace(group, spec=f"euclidean:{turns}:{as_text(radius)}:{as_text(step)}")
+    return dataclasses.replace(group, spec=group_spec("euclidean", turns, radius, step))
 
 
 @register()
@@ -237,10 +228,9 @@ def se2(n: int = 64, radius: float = 4) -> Group:
     n = _count("se2", n, radius=radius)
     angle, dx, dy = (_points(n, 3) * [180.0, float(radius), float(radius)]).T
     return make_group(
-        f"se2:{n}:{as_text(radius)}",
-        {"plane": homogeneous(turned_by(angle), np.stack([dx, dy], -1))},
+        group_spec("se2", n, radius),
+        {"plane": homogeneous(plane_turns(angle), np.stack([dx, dy], -1))},
         coords={"angle": angle, "dx": dx, "dy": dy},
-        layout=group_tiles(np.arange(n)[None]),
         measure="Haar on the sampled window",
         closed=n == 1,
     )
@@ -262,7 +252,7 @@ def se3(n: int = 256, radius: float = 1) -> Group:
     vector[0] = 0.0
     coords = dict(zip(("rx", "ry", "rz", "dx", "dy", "dz"), [*vector.T, *shift.T], strict=True))
     return make_group(
-        f"se3:{n}:{as_text(radius)}",
+        group_spec("se3", n, radius),
         {"space": homogeneous(turn.as_matrix(), shift)},
         coords=coords,
         layout=Layout("ball", np.arange(n)),
@@ -288,10 +278,9 @@ def affine(
     window = np.array([angle, stretch, stretch, shear, radius, radius], float)
     turn, log_x, log_y, lean, dx, dy = (_points(n, 6) * window).T
     scale_x, scale_y = np.exp(log_x), np.exp(log_y)
-    numbers = ":".join(map(as_text, (angle, scale, shear, radius)))
     return make_group(
-        f"affine:{n}:{numbers}",
-        {"plane": affine_maps(turn, scale_x, scale_y, lean, dx, dy)},
+        group_spec("affine", n, angle, scale, shear, radius),
+        {"plane": plane_affine_maps(turn, scale_x, scale_y, lean, dx, dy)},
         coords={
             "angle": turn,
             "scale_x": scale_x,
@@ -300,7 +289,6 @@ def affine(
             "dx": dx,
             "dy": dy,
         },
-        layout=group_tiles(np.arange(n)[None]),
         measure="uniform on the sampled window of angles, log scales, shears and shifts",
         closed=n == 1,
     )
@@ -331,8 +319,8 @@ def homographies(limit: float = 20, n: int = 5, focal: float = 100) -> Group:
     line = _about_zero("homographies", limit, n, "the view itself")
     tilt, pan = np.meshgrid(line[::-1], line, indexing="ij")  # the top row of the drawing is up
     return make_group(
-        f"homographies:{as_text(limit)}:{n}:{as_text(focal)}",
-        {"plane": camera_views(pan.ravel(), tilt.ravel(), float(focal))},
+        group_spec("homographies", limit, n, focal),
+        {"plane": camera_matrices(pan.ravel(), tilt.ravel(), float(focal))},
         coords={"pan": pan.ravel(), "tilt": tilt.ravel()},
         layout=Layout("plane", np.arange(n * n).reshape(n, n), {"tilt": line[::-1], "pan": line}),
         measure="uniform on the sampled window of pan and tilt",
@@ -340,15 +328,15 @@ def homographies(limit: float = 20, n: int = 5, focal: float = 100) -> Group:
     )
 
 
-def affine_maps(
+def plane_affine_maps(
     angle: Array, scale_x: Array, scale_y: Array, shear: Array, dx: Array, dy: Array
 ) -> Array:
     """Return maps `[K, 3, 3]` that stretch, then shear, rotate and shift."""
-    linear = turned_by(angle) @ sheared(shear) * np.stack([scale_x, scale_y], -1)[:, None]
+    linear = plane_turns(angle) @ plane_shears(shear) * np.stack([scale_x, scale_y], -1)[:, None]
     return homogeneous(linear, np.stack([dx, dy], -1))
 
 
-def camera_views(pan: Array, tilt: Array, focal: float) -> Array:
+def camera_matrices(pan: Array, tilt: Array, focal: float) -> Array:
     """Return the homographies `[K, 3, 3]` of a camera turned by angles in degrees."""
     from scipy.spatial.transform import Rotation
 

@@ -13,9 +13,10 @@ from fractions import Fraction
 import numpy as np
 
 from ..errors import check_name, unknown_name
-from .group import Elements, Group, distinct_elements, group_tiles, homogeneous, make_group
+from .group import Elements, Group, Layout
 from .group_names import register
-from .group_parts import Array
+from .group_parts import Array, homogeneous
+from .making import distinct_elements, make_group
 
 _SINE = 0.75**0.5  # of 60 degrees
 _GENERATORS: dict[str, Array] = {
@@ -174,7 +175,7 @@ def _named(spec: str, matrices: Array) -> Group:
         spec,
         {"space": homogeneous(matrices[order])},
         coords={"operation": np.array([_symbol(turns[one], bool(improper[one])) for one in order])},
-        layout=group_tiles(np.arange(count).reshape(-1, width)),
+        layout=Layout("tiles", np.arange(count).reshape(-1, width)),
     )
 
 

@@ -11,21 +11,10 @@ import numpy as np
 from numpy.polynomial.legendre import Legendre
 
 from ..errors import whole_number
-from .group import (
-    Elements,
-    Group,
-    Layout,
-    as_text,
-    check_group_size,
-    distinct_elements,
-    grid_line,
-    group_tiles,
-    homogeneous,
-    make_group,
-    product,
-)
+from .group import Elements, Group, Layout
 from .group_names import register
-from .group_parts import Array
+from .group_parts import Array, homogeneous
+from .making import check_group_size, distinct_elements, grid_line, group_spec, make_group, product
 
 
 @register()
@@ -67,9 +56,7 @@ def inversion() -> Group:
     """
     sign = np.array([1.0, -1.0])
     parts = {"space": homogeneous(sign[:, None, None] * np.eye(3))}
-    return make_group(
-        "inversion", parts, coords={"inversion": sign}, layout=group_tiles(np.arange(2)[None])
-    )
+    return make_group("inversion", parts, coords={"inversion": sign})
 
 
 @register()
@@ -85,7 +72,7 @@ def reflections3d() -> Group:
         "reflections3d",
         {"space": homogeneous(signs[:, :, None] * np.eye(3))},
         coords={"flip": np.array(mirrored)},
-        layout=group_tiles(np.arange(8).reshape(2, 4)),
+        layout=Layout("tiles", np.arange(8).reshape(2, 4)),
     )
 
 
@@ -113,10 +100,10 @@ def translations3d(radius: float, step: float = 1) -> Group:
     shift = np.stack([dx.ravel(), dy.ravel(), dz.ravel()], -1)
     count = len(shift)
     return make_group(
-        f"translations3d:{as_text(radius)}:{as_text(step)}",
+        group_spec("translations3d", radius, step),
         {"space": homogeneous(np.tile(np.eye(3), (count, 1, 1)), shift)},
         coords={"dx": shift[:, 0], "dy": shift[:, 1], "dz": shift[:, 2]},
-        layout=group_tiles(np.arange(count).reshape(len(line), -1)),
+        layout=Layout("tiles", np.arange(count).reshape(len(line), -1)),
         measure="uniform on the sampled window",
         closed=count == 1,
     )

@@ -16,25 +16,16 @@ import numpy as np
 
 from .._numpy import ArrayLike, as_numpy
 from ..errors import InputError, whole_number
-from .group import (
-    Group,
-    Layout,
-    as_text,
-    check_group_size,
-    grid_line,
-    group_tiles,
-    homogeneous,
-    is_closed,
-    line_group,
-    make_group,
-)
+from .group import Group, Layout
 from .group_names import register
-from .group_parts import Array, part_of
+from .group_parts import Array, group_part, homogeneous
+from .making import check_group_size, grid_line, group_spec, is_closed, line_group, make_group
 from .plane import factor_group
 
 Parts = dict[str, Array]
 _MOST_ROWS = 2**24  # in all permutations of a sample
 _MOST_LETTERS = 12  # longer orders are numbered
+_BELOW = Layout("tiles", np.arange(2)[:, None])  # one of two elements below the other
 
 
 @register()
@@ -91,7 +82,7 @@ def _orders(spec: str, rows: Array, measure: str = "Haar", closed: bool = True) 
         spec,
         {"rows": rows},
         coords=coords,
-        layout=group_tiles(cells.reshape(-1, width)),
+        layout=Layout("tiles", cells.reshape(-1, width)),
         measure=measure,
         closed=closed,
     )
@@ -150,7 +141,6 @@ def variations(*names: str, products: ArrayLike | None = None) -> Group:
     count = len(words)
     facts: dict[str, Any] = {
         "coords": {"variation": np.array(words)},
-        "layout": group_tiles(np.arange(count)[None]),
         "measure": "uniform on the given elements",
     }
     if products is None:
@@ -211,7 +201,7 @@ def columns(*moves: str) -> Group:
         raise InputError("moves", "a sign or an exchange of columns, such as '-x' or 'x=y'", "none")
     changes = {str(move): _column_changes(str(move)) for move in moves}
     names = sorted({name for change in changes.values() for name in change})
-    compose = part_of("columns").compose
+    compose = group_part("columns").compose
     found = {tuple(names): "none"}
     fresh = [*found]
     while fresh:  # all products of moves, the shortest first
@@ -229,7 +219,6 @@ def columns(*moves: str) -> Group:
         ":".join(["columns", *changes]),
         {"columns": np.array([*found])},
         coords={"change": np.array([*found.values()])},
-        layout=group_tiles(np.arange(len(found))[None]),
     )
 
 
@@ -258,7 +247,7 @@ def _column_changes(move: str) -> dict[str, str]:
 def time_reversal() -> Group:
     """Return the group of forward and reversed time, for pairs of frames and signals."""
     time = {"time": np.array([1.0, -1.0])}
-    return make_group("time_reversal", time, coords=time, layout=group_tiles(np.arange(2)[:, None]))
+    return make_group("time_reversal", time, coords=time, layout=_BELOW)
 
 
 @register()
@@ -318,7 +307,7 @@ def _steps(
 ) -> Group:
     """Return a window of equal steps about 0, drawn as a line."""
     line = grid_line(name, radius, step, 1)
-    return line_group(f"{name}:{as_text(radius)}:{as_text(step)}", parts(line), coordinate, line)
+    return line_group(group_spec(name, radius, step), parts(line), coordinate, line)
 
 
 @register("longitudes:36")
@@ -372,11 +361,11 @@ def _cells(name: str, columns: int, rows: int, mirrors: str) -> Group:
     coords |= {"share_y": row / rows} if rows > 1 else {}
     coords |= {"mirror": np.array(kinds)[kind]} if mirrors else {}
     index = np.arange(len(kind))
-    layout = group_tiles(index.reshape(len(kinds) * columns, rows).T)
+    layout = Layout("tiles", index.reshape(len(kinds) * columns, rows).T)
     if len(kinds) == rows == 1:
         layout = Layout("circle", index, {"angle": 360 * column / columns})
     elif rows == 1:
-        layout = group_tiles(index.reshape(len(kinds), columns))
+        layout = Layout("tiles", index.reshape(len(kinds), columns))
     sizes = [str(columns), *([] if globe or (rows == 1 and not mirrors) else [str(rows)])]
     return make_group(
         ":".join([name, *sizes, *filter(None, [mirrors])]),
@@ -394,9 +383,7 @@ def sign() -> Group:
     [1.0, -1.0]
     """
     factor = np.array([1.0, -1.0])
-    return make_group(
-        "sign", {"gain": factor}, coords={"sign": factor}, layout=group_tiles(np.arange(2)[:, None])
-    )
+    return make_group("sign", {"gain": factor}, coords={"sign": factor}, layout=_BELOW)
 
 
 @register()

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field
 
 import torch
 
-from ..calibration import MEASURES, measure_entry, measure_kinds
+from ..calibration import MEASURES, calibration_kinds, measure_entry
 from ..errors import InputError, check_name
 from ..groups import Group, as_group
 from ..store import Scan
@@ -89,7 +89,7 @@ class OrbitScores:
 
 def _kinds(task: Task, *, labeled: bool) -> tuple[str, ...]:
     declared = task.variables(labeled).items()
-    return measure_kinds(name for name, variable in declared if not variable.optional)
+    return calibration_kinds(name for name, variable in declared if not variable.optional)
 
 
 def summary_scores(scan: Scan) -> dict[str, float]:

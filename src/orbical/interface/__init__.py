@@ -40,7 +40,7 @@ __all__ = ["open_session", "report", "tag", "tags", "view"]
 
 
 def view(
-    scan: Scan | str | Path | Mapping[str, Scan],
+    scan: Scan | str | Path | Sequence[str | Path] | Mapping[str, Scan],
     models: object = None,
     data: object = None,
     *,
@@ -64,7 +64,8 @@ def view(
     its address; the call returns when Ctrl-C ends the server, or at once with `block=False`.
 
     Args:
-        scan: A scan, the folder of one, a folder of several, or a dictionary of scans.
+        scan: A scan, the folder of one, a folder of several, a list of such folders, or a
+            dictionary of scans.
         models: A model, or models by their names in the scan, for live outputs between the scanned
             elements. Without models the view shows what was scanned.
         data: The inputs, if the scan did not keep them (`keep="inputs"`).
@@ -109,12 +110,16 @@ def view(
 
 
 def open_session(
-    scan: Scan | str | Path | Mapping[str, Scan], models: Any = None, data: Any = None, **about: Any
+    scan: Scan | str | Path | Sequence[str | Path] | Mapping[str, Scan],
+    models: Any = None,
+    data: Any = None,
+    **about: Any,
 ) -> Session:
-    """Open a session on a scan, a folder of scans, or a dictionary of scans.
+    """Open a session on a scan, folders of scans, or a dictionary of scans.
 
     Args:
-        scan: A scan, the folder of one, a folder of several, or a dictionary of scans.
+        scan: A scan, the folder of one, a folder of several, a list of such folders, or a
+            dictionary of scans.
         models: A model, or models by their names in the scan.
         data: The inputs, if the scan did not keep them.
         about: Further arguments of `Session`.
@@ -134,7 +139,10 @@ def open_session(
     elif isinstance(scan, Mapping):
         scans = scan
     else:
-        scans = found_scans(as_path("scan", scan))
+        scans = {}
+        for one in scan if isinstance(scan, list | tuple) else [scan]:
+            for name, found in found_scans(as_path("scan", one)).items():
+                scans[f"{one}" if name in scans else name] = found
     if models is not None and not isinstance(models, Mapping):
         first = next(one for one in scans.values() if isinstance(one, Scan))
         if len(first.models) != 1:

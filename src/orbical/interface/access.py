@@ -47,7 +47,7 @@ def private_folder(folder: Path) -> Path | None:
     return None
 
 
-def equal_tokens(given: str, known: str) -> bool:
+def _equal_tokens(given: str, known: str) -> bool:
     """Compare in constant time."""
     return hmac.compare_digest(given.encode(), known.encode())
 
@@ -103,7 +103,7 @@ class Address:
 
     def redeem(self, given: str) -> bool:
         """Check a ticket, and use it up."""
-        kept = [one for one in self._tickets if not equal_tokens(given, one)]
+        kept = [one for one in self._tickets if not _equal_tokens(given, one)]
         used = len(kept) < len(self._tickets)
         if used:
             self._tickets = kept
@@ -226,13 +226,13 @@ class AccessGuard:
         """Check a token; the token of a launch is used up."""
         if given is None:
             return False
-        used = [one for one in self._launches if equal_tokens(given, one)]
+        used = [one for one in self._launches if _equal_tokens(given, one)]
         self._launches = [one for one in self._launches if one not in used]
-        return bool(used) or equal_tokens(given, self.token) or self.address.redeem(given)
+        return bool(used) or _equal_tokens(given, self.token) or self.address.redeem(given)
 
     def knows_cookie(self, cookies: Mapping[str, str]) -> bool:
         """Check whether the secret is among the cookies."""
-        return equal_tokens(cookies.get(self.cookie, ""), self._secret)
+        return _equal_tokens(cookies.get(self.cookie, ""), self._secret)
 
     def cookie_header(self) -> str:
         """Return the cookie; without a path it belongs to the page's folder, as proxies need."""

@@ -93,7 +93,7 @@ class DaemonPool(Executor):
             self._idle.release()
 
 
-def result_within(future: Future[object], patience_s: float) -> Any:
+def model_result_within(future: Future[object], patience_s: float) -> Any:
     """Wait for a model's result; raise a `ModelError` if it raised or did not answer in time.
 
     A task that has not begun by then is dropped.
@@ -317,4 +317,5 @@ def yield_to_readers() -> None:
     """
     if hasattr(os, "setpriority"):
         with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+            own = os.getpriority(os.PRIO_PROCESS, os.getpid())  # a view may run under `nice`
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), own + _NICE)

@@ -26,7 +26,7 @@ from ..predictors import Predictor, as_predictor
 from ..scanning import Sweep, describe_data, errors_in, plain_setting
 from ..store import ModelEntry, Scan
 from ..tasks import Reader, Task
-from .background import DaemonPool, result_within
+from .background import DaemonPool, model_result_within
 from .orbit_positions import OrbitLocator
 
 Array = np.ndarray
@@ -75,12 +75,10 @@ class Extras:
     worst: object = None
     names: Sequence[str] | None = None
 
-    def of(self, scan: Scan, several: bool) -> Extras:
-        """Return what of them is of one scan, alone or among several."""
+    def of(self, scan: Scan) -> Extras:
+        """Return them with the models of one scan only."""
         own = {name: model for name, model in self.models.items() if name in scan.models}
-        count = scan.record.data.samples
-        fits = not several or (self.data is not None and len(Samples(self.data)) == count)
-        return replace(self, models=own, data=self.data if fits else None)
+        return replace(self, models=own)
 
 
 class LiveModels:
@@ -121,7 +119,7 @@ class LiveModels:
             raise InputError("data", f"the {known.samples} samples of the scan", len(samples))
         given = None if self.task is None else describe_data(samples)
         if given is not None and given.labeled == known.labeled and given.first != known.first:
-            raise InputError("data", f"the data of the scan [{known.first}]", f"[{given.first}]")
+            raise InputError("data", "the data of the scan", "other samples")
         return samples
 
     def read_from(self, scan: Scan, row: Callable[[str, int, int | None], Array]) -> None:
@@ -185,7 +183,7 @@ class LiveModels:
         deadline = time.monotonic() + self.patience_s
         for name, one in asked.items():
             try:
-                answers[name] = result_within(one, max(0.01, deadline - time.monotonic()))
+                answers[name] = model_result_within(one, max(0.01, deadline - time.monotonic()))
             except OrbicalError as error:
                 answers[name] = LiveAnswer({}, float("nan"), str(error))
         return answers
@@ -201,7 +199,7 @@ class LiveModels:
 
     def run(self, name: str, work: Callable[[], object]) -> Any:
         """Do some work with a model in its own thread."""
-        return result_within(self._worker(name).submit(work), self.patience_s)
+        return model_result_within(self._worker(name).submit(work), self.patience_s)
 
     def ask_along(
         self, sample: int, elements: Elements, names: list[str]
@@ -371,7 +369,7 @@ class LiveModels:
         moved = self.action.apply(elements, concatenate(inputs))
         try:
             outputs = self._worker(name).submit(self._outputs, name, moved, elements)
-            answered = result_within(outputs, PROBE_PATIENCE_S)
+            answered = model_result_within(outputs, PROBE_PATIENCE_S)
         except OrbicalError:
             return True  # what it says when asked will be shown
         flat = [leaf.flatten(0, 1).flatten()[:_PROBE_NUMBERS] for leaf in leaves(answered)]

@@ -13,11 +13,11 @@ from ..groups import (
     Elements,
     Group,
     homogeneous,
+    plane_turns,
     rotations,
     scales,
     spoken_name,
     translations,
-    turned_by,
 )
 
 _NEAR = 1e-6
@@ -128,7 +128,7 @@ def _shorter(step: float) -> list[float]:
 
 _AXES = {"circle": ("angle",), "plane": ("dx", "dy"), "line": ("scale",)}
 _MATRICES: dict[tuple[str, ...], Callable[[np.ndarray], np.ndarray]] = {
-    ("angle",): lambda position: homogeneous(turned_by(position)),
+    ("angle",): lambda position: homogeneous(plane_turns(position)),
     ("dx", "dy"): lambda position: homogeneous(np.eye(2)[None], position[None]),
     ("scale",): lambda position: homogeneous(np.eye(2)[None] * position[0]),
 }

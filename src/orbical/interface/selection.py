@@ -295,7 +295,7 @@ def polygon(value: object) -> tuple[tuple[float, float], ...]:
     return corners
 
 
-def sample_numbers(value: object) -> tuple[int, ...]:
+def sample_numbers_of_request(value: object) -> tuple[int, ...]:
     """Read the samples of a request, at least one."""
     numbers: tuple[int, ...] = _several(_WHOLE, MOST_SAMPLES).read("samples", value)
     if not numbers:

@@ -150,7 +150,9 @@ def quantize_log_odds(shares: Array) -> Quantized:
     return Quantized(codes.astype(np.uint16), low, step, 65_535, odds=True)
 
 
-def encode_part(header: Mapping[str, object], arrays: Mapping[str, Array | Quantized]) -> bytes:
+def encode_report_part(
+    header: Mapping[str, object], arrays: Mapping[str, Array | Quantized]
+) -> bytes:
     """Return one part of a report, compressed; the same numbers give the same bytes.
 
     Neighbors are alike, so codes of 16 bits are stored as differences, all low bytes before all

@@ -39,14 +39,13 @@ from ..calibration import (
     esd_with_slope,
     fixed_bins_with_slope,
     mmce_with_slope,
-    positive,
     sb_ece_with_slope,
     softened,
     softmax,
     weights_of,
     without_ignored,
 )
-from ..errors import InputError, number_of_bins
+from ..errors import InputError, number_of_bins, real_number
 
 __all__ = ["ece", "esd", "esd_softened", "mmce", "s_avuc", "sb_ece"]
 
@@ -290,7 +289,7 @@ def esd_softened(
         >>> esd_softened(logits, torch.tensor([0, 1, 1, 1]), width=1e-4)
         tensor(-0.0202, dtype=torch.float64)
     """
-    positive("width", width)
+    real_number("width", width, "> 0")
     scores, truth, mass = _read(logits, labels, weights, ignore_index, minimum=3)
     confidence, predicted = softmax(scores).max(-1)
     return _of_numbers(softened(confidence, predicted == truth, mass, width))
@@ -339,7 +338,7 @@ def mmce(
         >>> mmce(torch.tensor([[4.0, 0.0], [4.0, 0.0]]), torch.tensor([0, 1]))
         tensor(0.2323, dtype=torch.float64)
     """
-    positive("phi", phi)
+    real_number("phi", phi, "> 0")
     batch = _read(logits, labels, weights, ignore_index)
     return _of_numbers(_of_top_label(mmce_with_slope, *batch, phi))
 
@@ -385,7 +384,7 @@ def sb_ece(
         tensor(0.4820, dtype=torch.float64)
     """
     bins = number_of_bins(bins)
-    positive("temperature", temperature)
+    real_number("temperature", temperature, "> 0")
     batch = _read(logits, labels, weights, ignore_index)
     return _of_numbers(_of_top_label(sb_ece_with_slope, *batch, bins, temperature))
 
@@ -431,7 +430,7 @@ def s_avuc(
         tensor(0.6931, dtype=torch.float64)
     """
     checked_kappa(kappa)
-    positive("temperature", temperature)
+    real_number("temperature", temperature, "> 0")
     batch = _read(logits, labels, weights, ignore_index)
     return _of_numbers(_of_entropy(avuc_with_slope, *batch, kappa, temperature))
 

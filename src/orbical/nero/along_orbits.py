@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import InputError, check_name
 from ..store import arrays_of, responses
-from .orbit_sums import least_value, response_bounds, sums_over, values_over
+from .orbit_sums import least_response, response_bounds, sums_over, values_over
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -80,7 +80,7 @@ def aggregate(
         coords |= {by: values, "samples": (by, np.bincount(sets))}
         dims.insert(-1, by)
     values_of = values_over(arrays, name, sets) if interval else None
-    least = least_value(arrays, name)
+    least = least_response(arrays, name)
     found = sums.interval(response_bounds(arrays, name), least, level, values_of)
     said = np.broadcast_to(np.asarray(found.caution, dtype=str), found[0].shape)
     mean, *ends = (

@@ -9,12 +9,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._text import number, percent
-from ..calibration import bounded_mean_interval
+from ..calibration import MeanEnds, bounded_mean_interval
 from ..groups import Group, spoken_name
 from ..store import FINISHED, ScanArrays, arrays_of
-from ..tasks import rounding_of
+from ..tasks import quantity_rounding
 from .changes import answer_names, changes_are_binary, sample_changes
-from .orbit_sums import mean_of_curves, moments, sums_over
+from .molecules import Violation, scanned_quantities, violations_of
+from .orbit_sums import (
+    element_columns,
+    known_terms,
+    mean_at_worst,
+    mean_of_curves,
+    moments,
+    sums_over,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -107,13 +115,20 @@ def headline_of(
     shown = order if len(order) <= MOST_MODELS else order[[0, -1]]
     name = arrays.response_name("score")
     if name == FINISHED and answer_names(arrays):  # no labels, but answers that can be compared
-        each = changes(arrays)["changed"][shown]
-        clauses = [f"prediction changes for {_share(value)}" for value in np.nanmean(each, 1)]
+        each = _mean_of_compared(changes(arrays)["changed"][shown])
+        clauses = [f"prediction changes for {_share(value)}" for value in each]
     else:
         ends = zip(shown, worst[shown], means[shown], strict=True)
-        clauses = [_clause(curves, arrays, int(samples[end[0]]), *end) for end in ends]
+        clauses = [_clause(curves, arrays, *end) for end in ends]
+        orbit = headline_words(arrays.group, arrays.group.identity)[1]
+        broken = _broken_quantities(arrays)
+        clauses = [
+            "; ".join(filter(None, [text, *broken[model]]))
+            or f"predictions are the same {orbit}, up to rounding"
+            for model, text in zip(shown, clauses, strict=True)
+        ]
         if not changes_are_binary(arrays):  # maps, whose mean scores hide what changes
-            each = np.nanmean(changes(arrays)["changed"][shown], 1)
+            each = _mean_of_compared(changes(arrays)["changed"][shown])
             parts = "points" if "point_class" in arrays else "pixels"
             clauses = [
                 f"{text}; {_share(value)} of {parts} change their class" if value else text
@@ -123,6 +138,13 @@ def headline_of(
     some = f"Of {len(order)} models, " if len(order) > len(shown) else ""
     count = f"{samples.max():,} sample{'' if samples.max() == 1 else 's'}"
     return Headline(f"{some}{'; '.join(named)} ({count}).", int(worst[least]), least)
+
+
+def _mean_of_compared(changed: Array) -> Array:
+    """Return the mean `[M]` over the samples of which elements can be compared, 0 without any."""
+    compared = np.isfinite(changed)
+    found = changed.sum(1, where=compared) / np.maximum(compared.sum(1), 1)
+    return np.asarray(found)
 
 
 def mean_curves(
@@ -178,9 +200,12 @@ def _higher_is_better(arrays: ScanArrays) -> bool:
 
 
 def _clause(
-    curves: Mapping[str, Array], arrays: ScanArrays, count: int, model: int, worst: int, mean: float
+    curves: Mapping[str, Array], arrays: ScanArrays, model: int, worst: int, mean: float
 ) -> str:
-    """Describe how good one model is at the identity, over the orbit and at its worst element."""
+    """Describe how good one model is at the identity, over the orbit and at its worst element.
+
+    Empty if its score is that of an equivariant model, up to rounding.
+    """
     name, identity = arrays.response_name("score"), arrays.group.identity
     about = arrays.attributes(name)
     here, orbit, there = headline_words(arrays.group, worst)
@@ -188,13 +213,18 @@ def _clause(
     values = [_judged(curves)[model, identity], mean, _judged(curves)[model, worst]]
     first, whole, last = map(write, values)
     better = bool(about.get("higher_is_better", True))
-    if max(values) <= rounding_of(about.get("units", ""), better):
-        return f"predictions are the same {orbit}, up to rounding"
+    error = name == FINISHED and not better  # with labels it is stated how good they are
+    if error and max(values) <= quantity_rounding(about.get("units", ""), better):
+        return ""
     what = ("", " correct") if "accuracy" in curves else (f"{arrays.score} ", "")
     own = ", measured against its own average over the orbit" if name == FINISHED else ""
     same = first == whole == last
     if "accuracy" in curves:
-        first, last = (_with_interval(values[place], count) for place in (0, 2))
+        columns = [
+            known_terms(one, binary=True) for one in element_columns(arrays, "correct", model)
+        ]
+        first, last = map(_with_interval, ([columns[identity]], columns))
+        first = last if worst == identity and not same else first
     if same:
         return f"{what[0]}{first}{what[1]} {here} and {orbit}{own}"
     said = f"{what[0]}{first}{what[1]} {here}, {whole} {orbit} and {last} {there}{own}"
@@ -202,17 +232,51 @@ def _clause(
         said = f"{what[0]}{first}{what[1]} {here}, where it is worst, and {whole} {orbit}{own}"
     if "accuracy" not in curves or "confidence" not in curves:
         return said
-    sure = curves["confidence"][model, worst]
-    return f"{said}, {'still ' if sure > values[2] + _SURE else ''}{_share(sure)} confident there"
+    return said + _confidence_there(arrays, model, worst)
 
 
-def _with_interval(share: float, count: int) -> str:
-    """Write a share of samples, with its exact interval where that is wide."""
-    if np.isnan(share):  # no sample is finished
-        return _share(share)
-    _, low, high = bounded_mean_interval(np.arange(count) < round(share * count))
+def _confidence_there(arrays: ScanArrays, model: int, worst: int) -> str:
+    """Describe the confidence at an element, and where there is nothing to be confident of."""
+    correct, sure = (
+        np.concatenate(
+            [arrays.responses(name, rows, model)[:, worst] for rows in arrays.blocks(name)]
+        )
+        for name in ("correct", "confidence")
+    )
+    judged, has = ~np.isnan(correct), ~np.isnan(correct) & ~np.isnan(sure)
+    missed = int(judged.sum() - has.sum())
+    said = f", no prediction to score in {missed:,} of {judged.sum():,}" if missed else ""
+    if not has.any():
+        return said
+    mean = float(sure[has].mean(dtype=float))
+    still = "still " if mean > correct[has].mean(dtype=float) + _SURE else ""
+    where = "in the others" if missed else "there"
+    return f"{said}, {'and ' if missed else ''}{still}{_share(mean)} confident {where}"
+
+
+def _broken_quantities(arrays: ScanArrays) -> list[list[str]]:
+    """Describe which quantities of atoms each model breaks; the score is one alone."""
+    each: dict[str, dict[str, Violation]] = {name: {} for name in arrays.models}
+    for found in violations_of(arrays):
+        each[found.model][found.quantity] = found
+    undecided = "not decided, no molecule has results at two elements"
+    return [
+        [
+            f"{name} {found[name].finding if name in found else undecided}"
+            for name in scanned_quantities(arrays)
+            if name not in found or not found[name].equivariant
+        ]
+        for found in each.values()
+    ]
+
+
+def _with_interval(columns: list[Array]) -> str:
+    """Write the share of samples that are right at the worst element, with a wide interval."""
+    (share, low, high), _ = mean_at_worst(
+        columns, lambda *one: MeanEnds(bounded_mean_interval(*one))
+    )
     wide = f" ({100 * low:.0f}–{100 * high:.0f} %)" if high - low > _WIDE else ""
-    return _share(share) + wide
+    return _share(float(share)) + wide
 
 
 def _share(value: float) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from .._arrays import as_numpy
 from ..errors import InputError, whole_number
+from ..groups import Group
+from ..store import ScanArrays, arrays_of
 from ..tasks import SYMBOLS, UNITS, Quantities, display_name
 
 if TYPE_CHECKING:
@@ -66,18 +69,29 @@ class Violation:
     element: int
     rotation: str
 
-    def __str__(self) -> str:
-        quality, subject = "equivariant", f"{self.model}, {self.quantity}"
+    @property
+    def equivariant(self) -> bool:
+        """Whether the largest violation is attributed to rounding in single precision."""
+        return self.relative <= SINGLE
+
+    @property
+    def finding(self) -> str:
+        """What was found of the quantity, in words."""
+        quality = "equivariant"
         amount = f"{self.largest:.2g} {self.unit} ({self.relative:.2g} of the size)"
         if self.size is None:
             quality = "invariant"
             amount = f"{self.relative:.2g} eV per atom ({self.largest:.2g} {self.unit})"
-        if self.relative <= SINGLE:
-            part = f" in {self.answered} of {self.asked} calculations"
-            part = part if self.answered < self.asked else ""
-            return f"{subject}: {quality}{part}, off by at most {amount}"
-        where = ", ".join(filter(None, (self.atom, self.molecule)))
-        return f"{subject}: not {quality}, off by up to {amount}, at {where}"
+        if not self.equivariant:
+            return f"not {quality}, off by up to {amount}"
+        part = f" in {self.answered} of {self.asked} calculations"
+        part = part if self.answered < self.asked else ""
+        return f"{quality}{part}, off by at most {amount}"
+
+    def __str__(self) -> str:
+        where = "" if self.equivariant else ", at "
+        where += ", ".join(filter(None, (self.atom, self.molecule))) if where else ""
+        return f"{self.model}, {self.quantity}: {self.finding}{where}"
 
 
 def violations(scan: Scan) -> list[Violation]:
@@ -100,13 +114,27 @@ def violations(scan: Scan) -> list[Violation]:
         emt, energy: invariant, off by at most ... eV per atom (... eV)
         emt, forces: equivariant, off by at most ... eV/Å (... of the size)
     """
-    task = _of_atoms(scan).record.task
+    return violations_of(arrays_of(_of_atoms(scan)), scan.names)
+
+
+def violations_of(arrays: ScanArrays, names: Sequence[str] | None = None) -> list[Violation]:
+    """Find the largest violations in the arrays of a scan, none unless it is of the task atoms.
+
+    Args:
+        arrays: the arrays of the scan.
+        names: the names of the molecules.
+    """
     return [
         found
-        for model in scan.models
-        for quantity in task.settings["quantities"]
-        if (found := _worst(scan, model, quantity)) is not None
+        for model in range(len(arrays.models))
+        for quantity in scanned_quantities(arrays)
+        if (found := _worst(arrays, names, model, quantity)) is not None
     ]
+
+
+def scanned_quantities(arrays: ScanArrays) -> list[str]:
+    """Return the quantities that a scan of the task atoms has; none of other tasks."""
+    return [name for name in UNITS if f"{name}_vs_consensus" in arrays]
 
 
 def _of_atoms(scan: Scan) -> Scan:
@@ -116,63 +144,68 @@ def _of_atoms(scan: Scan) -> Scan:
     return scan
 
 
-def _worst(scan: Scan, model: str, quantity: str) -> Violation | None:
-    data = scan.data.sel(model=model)
-    given = np.asarray(data[f"{quantity}_vs_consensus"], float)
+def _worst(
+    arrays: ScanArrays, names: Sequence[str] | None, model: int, quantity: str
+) -> Violation | None:
+    def read(name: str, rows: slice = slice(None)) -> np.ndarray:
+        return arrays.read(name, rows, model).astype(float)
+
+    given = read(f"{quantity}_vs_consensus")
     answered = ~np.isnan(given)
     # A single answer is its own consensus, which says nothing.
-    alone = (answered.sum(1) < min(2, len(scan.group)))[:, None]
+    alone = (answered.sum(1) < min(2, len(arrays.group)))[:, None]
     usual = np.where(alone, np.nan, given)
     if np.isnan(usual).all():
         return None
     places = usual
     if quantity == "forces":
-        places = np.where(alone, np.nan, data["atom_vs_consensus"].max("atom"))
-    ranked = places.copy()
+        places = np.where(alone, np.nan, np.fmax.reduce(read("atom_vs_consensus"), -1))
+    relative = places
     if quantity == "energy":  # the limit is per atom, and all that is said is of one molecule
-        ranked = np.where(alone, np.nan, data["energy_per_atom_vs_consensus"])
-    ranked[:, scan.group.identity] *= 1 - 1e-6  # where two elements disagree, name what moves
+        relative = np.where(alone, np.nan, read("energy_per_atom_vs_consensus"))
+    ranked = relative.copy()
+    ranked[:, arrays.group.identity] *= 1 - 1e-6  # where two elements disagree, name what moves
     sample, element = (int(i) for i in np.unravel_index(np.nanargmax(ranked), places.shape))
-    numbers = np.asarray(data["numbers"][sample])
+    row = slice(sample, sample + 1)
+    numbers = arrays.read("numbers", row, model)[0]
     atom = ""
     if quantity == "forces":
-        which = int(np.nanargmax(np.asarray(data["atom_vs_consensus"][sample, element])))
-        still = _home(scan, element, which)
+        which = int(np.nanargmax(read("atom_vs_consensus", row)[0, element]))
+        still = _home(arrays.group, element, which)
         atom = f"{SYMBOLS[int(numbers[still])]}, atom {still}"
-    largest = float(places[sample, element])
-    size = None
-    if quantity == "energy":
-        relative = float(data["energy_per_atom_vs_consensus"][sample, element])
-    else:
+    largest, size = float(places[sample, element]), None
+    share = float(relative[sample, element])
+    if quantity != "energy":
         # Of the answers: the consensus is zero where they are wrong by their whole size.
-        size = float(np.sqrt(np.nanmean(np.asarray(data[quantity], float) ** 2)))
-        relative = largest / size if size else 0.0
+        size = float(np.sqrt(np.nanmean(read(quantity) ** 2)))
+        share = largest / size if size else 0.0
     return Violation(
-        model,
+        arrays.models[model],
         quantity,
         UNITS[quantity],
         largest,
         float(np.sqrt(np.nanmean(usual**2))),
         size,
-        relative,
-        _mean_absolute_error(scan, data, quantity),
+        share,
+        _mean_absolute_error(arrays, read, quantity),
         int(answered.sum()),
         answered.size,
         sample,
-        molecule_name(scan, sample, numbers),
+        _numbered_name(names, sample, numbers),
         atom,
         element,
-        _rotation_name(scan, element),
+        _rotation_name(arrays.group, element),
     )
 
 
-def _mean_absolute_error(scan: Scan, data: Any, quantity: str) -> float | None:
-    if "target" not in data:
+def _mean_absolute_error(
+    arrays: ScanArrays, read: Callable[[str], np.ndarray], quantity: str
+) -> float | None:
+    if "target" not in arrays:
         return None
-    rows = torch.from_numpy(np.array(data["target"], float))
-    truth = Quantities(scan.record.task.settings["quantities"]).split(rows)[quantity].numpy()
-    answered = np.asarray(data[quantity].isel(element=scan.group.identity), float)
-    off = np.abs(answered - truth)
+    rows = torch.from_numpy(read("target"))
+    truth = Quantities(scanned_quantities(arrays)).split(rows)[quantity].numpy()
+    off = np.abs(read(quantity)[:, arrays.group.identity] - truth)
     return None if np.isnan(off).all() else float(np.nanmean(off))
 
 
@@ -196,28 +229,31 @@ def molecule_name(scan: Scan, sample: int, numbers: np.ndarray) -> str:
         '0: H2O'
     """
     index, atoms = whole_number("sample", sample, 0), as_numpy("numbers", numbers)
-    names = _of_atoms(scan).names
-    return f"{index}: {display_name('' if names is None else names[index], atoms)}"
+    return _numbered_name(_of_atoms(scan).names, index, atoms)
 
 
-def _home(scan: Scan, element: int, atom: int) -> int:
+def _numbered_name(names: Sequence[str] | None, index: int, numbers: np.ndarray) -> str:
+    return f"{index}: {display_name('' if names is None else names[index], numbers)}"
+
+
+def _home(group: Group, element: int, atom: int) -> int:
     """Return the index of an atom in the untransformed molecule, if elements permute atoms."""
-    rows = scan.group.parts.get("rows")
+    rows = group.parts.get("rows")
     return atom if rows is None else int(rows[element][atom])
 
 
-def _rotation_name(scan: Scan, element: int) -> str:
+def _rotation_name(group: Group, element: int) -> str:
     """Return angle and axis of a rotation of space, and its shift in Å; otherwise its name."""
     from scipy.spatial.transform import Rotation
 
     name = f"element {element}"
-    turn = scan.group.linear("space")[element] if {*scan.group.parts} == {"space"} else None
+    turn = group.linear("space")[element] if {*group.parts} == {"space"} else None
     if turn is None or np.linalg.det(turn) < 0:
-        return f"{name}: {scan.group.name(element)}"
+        return f"{name}: {group.name(element)}"
     words, vector = [], Rotation.from_matrix(turn).as_rotvec()
     if (angle := float(np.linalg.norm(vector))) >= 1e-9:
         words.append(f"{np.rad2deg(angle):.1f}° about ({_row(vector / angle)})")
-    if (shift := scan.group.parts["space"][element, :3, 3]).any():
+    if (shift := group.parts["space"][element, :3, 3]).any():
         words.append(f"shift ({_row(shift)}) Å")
     return f"{name}: {', '.join(words) or 'identity'}"
 

@@ -6,8 +6,9 @@ interval, classes, checks, the tables of the view and those of a report.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from ..calibration import (
     bounded_interval_of_sums,
     bounded_mean_interval,
 )
-from ..store import AGREES, ScanArrays
+from ..store import AGREES, FINISHED, ScanArrays
 
 Array = np.ndarray
 
@@ -147,11 +148,54 @@ def response_bounds(arrays: ScanArrays, name: str) -> tuple[float, float] | None
     return (0.0, 1.0) if arrays.attributes(name).get("units") == "share" else None
 
 
-def least_value(arrays: ScanArrays, name: str) -> float | None:
+def least_response(arrays: ScanArrays, name: str) -> float | None:
     """Return what no response is below: 0 for shares, distances and counts."""
     about = arrays.attributes(name)
     distance = about.get("higher_is_better") in (0, False)
     return 0.0 if about.get("units") == "share" or distance or name == "count" else None
+
+
+def known_terms(terms: Array, binary: bool = False) -> Array:
+    """Return the terms that are not missing; as booleans if they are true or false.
+
+    >>> known_terms(np.array([1.0, np.nan, 0.0]), binary=True).tolist()
+    [True, False]
+    """
+    known = terms if terms.dtype.kind == "b" else terms[~np.isnan(terms)].astype(float)
+    return known.astype(bool) if binary and np.isin(known, (0, 1)).all() else known
+
+
+def element_columns(arrays: ScanArrays, name: str, model: int) -> Iterator[Array]:
+    """Yield the responses `[N]` of a model at each element, NaN where there are none."""
+    names = (name,) if arrays.dtype(name).kind == "f" else (name, FINISHED)
+    for _, held in arrays.element_blocks(*names, model=model):
+        yield from arrays.as_numbers(name, dict(zip(names, held, strict=True)).__getitem__)
+
+
+def mean_at_worst(
+    columns: Sequence[Array],
+    interval: Callable[[Array, float], MeanEnds[Any]],
+    level: float = 0.95,
+    highest: bool = False,
+) -> tuple[Array, list[MeanEnds[Any]]]:
+    """Return the mean of the worst of K columns of terms, with an interval that holds for it.
+
+    The worst is chosen by looking at all, so each interval is computed at a level corrected for
+    their number, and the ends are the least of theirs.
+
+    Args:
+        columns: The terms of each element; a single one is not chosen, and not corrected.
+        interval: Returns a mean and its ends of terms at a level.
+        level: Nominal coverage.
+        highest: Whether the worst mean is the highest.
+
+    Returns:
+        Mean, lower and upper end; and what `interval` returned of each column.
+    """
+    corrected = 1 - (1 - level) / len(columns)
+    found = [interval(column, corrected) for column in columns]
+    ends = np.array([tuple(one) for one in found])
+    return (np.fmax if highest else np.fmin).reduce(ends), found  # of what is known
 
 
 def values_over(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
     from ..store import Scan
 
 Array = np.ndarray
-_DRAWS = 64
+_ANSWERS = 10**7
+"""So many answers at most are computed for one number of orders: a second of work."""
+_AT_ONCE = 10**6
 _ENDS = ("", "_low", "_high")
 _ROUNDING = 1e-5
 """The relative difference of equal probabilities that are computed in another order."""
@@ -186,7 +190,7 @@ def worst_orders(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
     """
     arrays = arrays_of(scan)
     if "correct" not in arrays:
-        raise InputError("scan", "labels", "none")
+        raise InputError("scan", "a labeled choice", "one without right and wrong predictions")
     found = (_worst_of(arrays, model, level) for model in range(len(arrays.models)))
     return _labeled(arrays, level, found, "sample")
 
@@ -222,20 +226,22 @@ def order_averages(
     """Compute what averaging over orders gains in accuracy and calibration, and what it costs.
 
     Probabilities of options that a scan stored are averaged over some orders, so no model runs
-    again: one order, the mean over all that could be used; k random ones; those of a cycle, if the
-    scan has them; and all.
+    again: one order; k random ones; those of a cycle, if the scan has them; and all. Numbers are
+    means over all sets of orders that could be used. Only where sets of k orders, times questions,
+    are more than 10 million, sets are drawn, so many that this product is 10 million.
 
     Args:
         scan: a labeled scan of a choice among options, or its `data`.
         random: numbers of random orders.
         bins: bins of the calibration error.
         level: nominal coverage of the intervals of accuracies, which are over questions.
-        seed: seed of the random orders.
+        seed: seed of the sets that are drawn.
 
     Returns:
         A dataset of `accuracy` with `accuracy_low` and `accuracy_high`, of `ece`, and of `changed`,
-        the share of questions whose answer depends on which orders are averaged,
-        `[model, orders]`; and of `cost` `[orders]`, the passes of the model for one answer.
+        the share of questions whose answer depends on which orders are averaged; of
+        `accuracy_error` and `ece_error`, standard errors of what is drawn, 0 for means over all
+        sets, `[model, orders]`; and of `cost` `[orders]`, the passes of the model for one answer.
 
     Raises:
         InputError: if the scan has no labels or probabilities of options.
@@ -249,61 +255,98 @@ def order_averages(
         >>> scan = ob.scan(longest, data, group="permutations:3", task="choice", progress=False)
         >>> found = ob.nero.order_averages(scan, random=[2])
         >>> found["orders"].values.tolist(), found["accuracy"].values.round(2).tolist()
-        (['1', '2 random', 'cyclic', 'all'], [[0.33, 0.48, 1.0, 1.0]])
+        (['1', '2 random', 'cyclic', 'all'], [[0.33, 0.6, 1.0, 1.0]])
     """
     arrays = arrays_of(scan)
     _orders(arrays)
     for name in ("probabilities", "label"):
         if name not in arrays:
             raise InputError("scan", "a labeled choice with probabilities", f"none of {name}")
-    sets = _sets_of_orders(arrays.group, random, seed)
+    size = len(arrays.group)
+    numbers = {whole_number("random", number, 1) for number in random}
+    drawn = [number for number in sorted(numbers) if 1 < number < size]
+    cycles = _cycles(arrays.group)
+    costs = {"1": 1, **{f"{number} random": number for number in drawn}}
+    costs |= {"cyclic": cycles.shape[1]} if len(cycles) else {}
+    costs |= {"all": size}
     found = []
     for model in range(len(arrays.models)):
         _, probabilities, done = _answers(arrays, model)
         assert probabilities is not None
         labels = arrays.read("label")[done]
-        each = [_averaged(probabilities, labels, chosen, bins, level) for chosen in sets.values()]
+        each = [
+            _averaged(
+                probabilities,
+                labels,
+                [cycles] if name == "cyclic" else _sets_of_orders(size, cost, len(labels), seed),
+                len(cycles) if name == "cyclic" else math.comb(size, cost),
+                bins,
+                level,
+            )
+            for name, cost in costs.items()
+        ]
         found.append([(name, np.array([one[name] for one in each])) for name in each[0]])
-    means = _labeled(arrays, level, found, "orders", [*sets])
-    return means.assign(cost=("orders", [len(chosen[0]) for chosen in sets.values()]))
+    means = _labeled(arrays, level, found, "orders", [*costs])
+    return means.assign(cost=("orders", [*costs.values()]))
 
 
 def _averaged(
-    probabilities: Array, labels: Array, chosen: list[Array], bins: int, level: float
+    probabilities: Array, labels: Array, sets: Iterable[Array], every: int, bins: int, level: float
 ) -> dict[str, float]:
-    """Measure the means over some sets of orders that are one way to average."""
-    means = np.stack([probabilities[:, rows].mean(1) for rows in chosen])
-    confidence = means.max(-1)
-    predicted = (means >= confidence[..., None] * (1 - _ROUNDING)).argmax(-1)  # the first of a tie
-    correct = predicted == labels
-    terms = correct[0] if len(chosen) == 1 else correct.mean(0)
-    errors = ece(torch.as_tensor(confidence), torch.as_tensor(correct), bins=bins)
+    """Measure the means over sets of orders `[S, k]`, which come in parts, of so many in all."""
+    right, changed = np.zeros(len(labels)), np.zeros(len(labels), bool)
+    first, of_sets = None, []
+    by_order = probabilities.swapaxes(0, 1).astype(np.float64)
+    for chosen in sets:
+        shares = np.zeros((len(chosen), len(by_order)))
+        np.put_along_axis(shares, chosen, 1 / chosen.shape[1], 1)
+        means = np.tensordot(shares, by_order, 1)
+        confidence = means.max(-1)
+        predicted = (means >= confidence[..., None] * (1 - _ROUNDING)).argmax(-1)  # first of a tie
+        first = predicted[0] if first is None else first
+        correct = predicted == labels
+        right += correct.sum(0)
+        changed |= (predicted != first).any(0)
+        errors = ece(torch.as_tensor(confidence), torch.as_tensor(correct), bins=bins)
+        of_sets.append(np.stack([correct.mean(1), errors.numpy()]))
+    each = np.concatenate(of_sets, 1)
+    count = each.shape[1]
+    terms = right.astype(bool) if count == 1 else right / count
     ends = zip(_ENDS, bounded_mean_interval(terms, level), strict=True)
+    spreads = each.std(1) / math.sqrt(count) * (count < every)
     return {f"accuracy{end}": float(part) for end, part in ends} | {
-        "ece": float(errors.mean()),
-        "changed": float((predicted != predicted[0]).any(0).mean()),
+        "ece": float(each[1].mean()),
+        "changed": float(changed.mean()),
+        "accuracy_error": float(spreads[0]),
+        "ece_error": float(spreads[1]),
     }
 
 
-def _sets_of_orders(group: Group, random: Sequence[int], seed: int) -> dict[str, list[Array]]:
-    """Return for each way to average the sets of elements that it may use."""
-    size = len(group)
-    sets = {"1": [np.array([place]) for place in range(size)]}
-    for number in sorted({whole_number("random", number, 1) for number in random}):
-        if 1 < number < size:
-            rng = np.random.default_rng(seed)
-            draws = [rng.choice(size, number, replace=False) for _ in range(_DRAWS)]
-            sets[f"{number} random"] = draws
+def _sets_of_orders(size: int, number: int, questions: int, seed: int) -> Iterator[Array]:
+    """Yield all sets of so many of the orders, or random ones if those are too many."""
+    most, part = max(1, _ANSWERS // max(1, questions)), max(1, _AT_ONCE // max(questions, size))
+    if math.comb(size, number) <= most:
+        every = itertools.combinations(range(size), number)
+        while some := list(itertools.islice(every, part)):
+            yield np.array(some)
+        return
+    rng = np.random.default_rng(seed)
+    for start in range(0, most, part):
+        draws = rng.random((min(part, most - start), size))
+        yield draws.argpartition(number, axis=1)[:, :number]
+
+
+def _cycles(group: Group) -> Array:
+    """Return the sets `[S, n]` of elements of a scan that turn an order, if it has whole ones."""
     turns = cyclic_orders(group.parts["rows"].shape[1])
-    if len(turns) < size:
-        cycles = [
-            group.index_of(turns.compose(group[np.full(len(turns), place)]))
-            for place in range(size)
-        ]
-        whole = {tuple(sorted(cycle.tolist())) for cycle in cycles if (cycle >= 0).all()}
-        if whole:
-            sets["cyclic"] = [np.array(cycle) for cycle in sorted(whole)]
-    return {**sets, "all": [np.arange(size)]}
+    if len(turns) >= len(group):
+        return np.zeros((0, len(turns)), int)
+    cycles = [
+        group.index_of(turns.compose(group[np.full(len(turns), place)]))
+        for place in range(len(group))
+    ]
+    whole = {tuple(sorted(cycle.tolist())) for cycle in cycles if (cycle >= 0).all()}
+    return np.array(sorted(whole), int).reshape(-1, len(turns))
 
 
 def _orders(arrays: ScanArrays) -> Array:

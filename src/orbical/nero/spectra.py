@@ -116,8 +116,8 @@ def _kernels(group: Group) -> Array:
     Their quadratic forms in a response are its power at each degree.
     """
     order = circle_order(group)
-    if order is not None:
-        size = len(group)
+    size = len(group)
+    if order is not None and size > 1:  # one element knows no wave
         apart = 2 * np.pi / size * np.subtract.outer(np.argsort(order), np.argsort(order))
         both = np.where(
             2 * np.arange(size // 2 + 1) % size, 2.0, 1.0

@@ -23,7 +23,7 @@ from .calculators import CalculatorPredictor, is_calculator
 from .detectors import DetectorPredictor, as_detector
 from .hugging_face_models import (
     HuggingFacePredictor,
-    as_hugging_face,
+    hugging_face_predictor,
     is_causal_model,
     is_model_folder,
     processed_for_model,
@@ -89,7 +89,7 @@ def as_predictor(model: object) -> Predictor:
         return model
     if isinstance(model, str | Path):
         return _from_text(str(model))
-    found = as_hugging_face(model)
+    found = hugging_face_predictor(model)
     if found is not None:
         return found
     if isinstance(model, torch.nn.Module):

@@ -84,7 +84,7 @@ DECODINGS = {
 """The decodings by name, with the thresholds that their authors use."""
 
 
-def guessed_decoding(
+def guessed_detector_decoding(
     shapes: Mapping[str, Sequence[object]], size: tuple[int, int] | None, classes: int | None
 ) -> str | None:
     """Return the decoding that the shapes of outputs leave no doubt about, None if there is one.
@@ -98,11 +98,11 @@ def guessed_decoding(
         classes: the number of classes that the file names.
 
     Example:
-        >>> guessed_decoding({"output0": [1, 84, 8400]}, (640, 640), None)
+        >>> guessed_detector_decoding({"output0": [1, 84, 8400]}, (640, 640), None)
         'yolov8'
-        >>> guessed_decoding({"output": [1, 25200, 85]}, (640, 640), None)
+        >>> guessed_detector_decoding({"output": [1, 25200, 85]}, (640, 640), None)
         'yolov5'
-        >>> guessed_decoding({"text": [1, 40, 6625]}, (48, 320), None)
+        >>> guessed_detector_decoding({"text": [1, 40, 6625]}, (48, 320), None)
     """
     ranks = sorted(len(shape) for shape in shapes.values())
     if ranks == [1, 2, 2, 3] and any([*shape][2:] == [4] for shape in shapes.values()):

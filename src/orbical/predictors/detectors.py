@@ -186,7 +186,9 @@ def _known_decoding(
         return given
     names = _class_names(network)
     shapes = network.declared_outputs
-    found = _decodings.guessed_decoding(shapes, size, None if names is None else len(names))
+    found = _decodings.guessed_detector_decoding(
+        shapes, size, None if names is None else len(names)
+    )
     if found is None:
         raise _Doubtful(
             f"decoding: expected one of {', '.join(DECODINGS)}, because the outputs "

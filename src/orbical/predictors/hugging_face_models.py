@@ -78,13 +78,14 @@ class HuggingFacePredictor(TorchPredictor):
 
         Raises:
             ModelError: If the folder has no model that transformers knows.
-            InputError: If the configuration asks for a larger model than the files can hold.
+            InputError: If the configuration asks for a larger model than the files can hold, or
+                for weights that they do not have.
         """
         library = import_extra("transformers", "transformers", f"the model {folder!r}")
         here = {"local_files_only": True, "trust_remote_code": False}
         with loading_model(Path(folder), "a folder that save_pretrained wrote"):
             names = library.AutoConfig.from_pretrained(folder, **here).architectures or ["none"]
-            model = getattr(library, names[0]).from_pretrained(folder, **here)
+            model = with_all_weights(getattr(library, names[0]), folder, **here)
             known = (Path(folder) / _PROCESSOR).is_file()
             processor = (
                 library.AutoImageProcessor.from_pretrained(folder, **here) if known else None
@@ -161,6 +162,24 @@ def loading_model(path: Path, kind: str) -> Iterator[None]:
         hook.remove()
 
 
+def with_all_weights(kind: Any, folder: str | Path, **options: Any) -> Any:
+    """Load a model of a class of transformers, which would fill in missing weights at random."""
+    model, report = kind.from_pretrained(folder, output_loading_info=True, **options)
+    counts = "num_batches_tracked"  # of batch normalization, which only training reads
+    missing = sorted(key for key in report["missing_keys"] if not key.endswith(counts))
+    if missing:
+        path = Path(folder) / options.get("gguf_file", "")
+        others = f" and {len(missing) - 1:,} more" if missing[1:] else ""
+        raise InputError(
+            "model",
+            f"all weights of {type(model).__name__}",
+            f"{str(path)!r} without {missing[0]}{others}",
+            remedy="copy the folder again; if they are not needed, load the model with "
+            "transformers and pass it as an object",
+        )
+    return model
+
+
 def processed_for_model(processor: Any, batch: Tree) -> Tensor:
     """Return images `[N, 3, H, W]` in 0..1 as an image processor prepares them."""
     if not isinstance(batch, Tensor) or batch.ndim != 4 or batch.shape[1] != 3:
@@ -216,7 +235,7 @@ def _detections(
     }
 
 
-def as_hugging_face(model: Any) -> HuggingFacePredictor | None:
+def hugging_face_predictor(model: Any) -> HuggingFacePredictor | None:
     """Adapt a model or a pipeline of transformers; None for anything else.
 
     Nothing is imported: without the module there is no such object.

@@ -23,10 +23,11 @@ import torch
 from torch import Tensor
 
 from .._imports import import_extra, words_of
+from .._text import common_beginning
 from .._trees import Tree
 from ..errors import InputError, ModelError, check_name, whole_number
-from .hugging_face_models import loading_model
-from .predictor import PartialOutputs, Predictor, Raw, model_on_device, state_hash
+from .hugging_face_models import loading_model, with_all_weights
+from .predictor import PartialOutputs, Predictor, Raw, hash_of_model_state, model_on_device
 
 SCORINGS = {
     "letters": "Question: {question}\n{options}\nAnswer:",
@@ -42,25 +43,25 @@ _LONG_PREFIX = 8
 _RETRIED = (408, 409, 429, 500, 502, 503, 504)
 
 
-def option_letter(place: int) -> str:
+def _option_letter(place: int) -> str:
     """Return the letter of a position.
 
-    >>> option_letter(0), option_letter(3)
+    >>> _option_letter(0), _option_letter(3)
     ('A', 'D')
     """
     return chr(65 + place)
 
 
-def filled_prompt(prompt: Prompt, question: str, options: Sequence[str]) -> str:
+def _filled_prompt(prompt: Prompt, question: str, options: Sequence[str]) -> str:
     r"""Return a prompt with its question and its options, a line each.
 
     >>> prompt = "{question}\n{options}\nAnswer:"
-    >>> filled_prompt(prompt, "Which is a fruit?", ["a stone", "an apple"])
+    >>> _filled_prompt(prompt, "Which is a fruit?", ["a stone", "an apple"])
     'Which is a fruit?\nA. a stone\nB. an apple\nAnswer:'
     """
     if callable(prompt):
         return prompt(question, options)
-    lines = "\n".join(f"{option_letter(place)}. {option}" for place, option in enumerate(options))
+    lines = "\n".join(f"{_option_letter(place)}. {option}" for place, option in enumerate(options))
     before, asked, after = prompt.partition("{question}")
     shown = [part.replace("{options}", lines) for part in (before, after)]
     return shown[0] + (question if asked else "") + shown[1]
@@ -145,14 +146,14 @@ class CausalLM(Predictor):
 
     def _texts(self, question: str, options: Sequence[str]) -> list[tuple[Tokens, Tokens]]:
         """Return the tokens of the prompt, and those of what follows for each option."""
-        context = filled_prompt(self.prompt, question, options)
+        context = _filled_prompt(self.prompt, question, options)
         if self.chat:
             message = [{"role": "user", "content": context}]
             context = self.tokenizer.apply_chat_template(
                 message, tokenize=False, add_generation_prompt=True
             )
         by_letter = self.scoring == "letters"
-        words = [option_letter(place) if by_letter else text for place, text in enumerate(options)]
+        words = [_option_letter(place) if by_letter else text for place, text in enumerate(options)]
         bare = context.rstrip(" ")  # a space before a word is part of its first token
         space = context[len(bare) :] or ("" if self.chat else " ")
         start = self._tokens(bare)
@@ -197,7 +198,7 @@ class CausalLM(Predictor):
             for text in texts
         ]
         device = next(self.module.parameters()).device
-        shared = min(_common(texts), *(places[0] for places in needed))
+        shared = min(common_beginning(texts), *(places[0] for places in needed))
         cached: Json = {}
         if shared >= _LONG_PREFIX and len(texts) > 1:
             begin = torch.tensor([texts[0][:shared]], device=device)
@@ -237,22 +238,11 @@ class CausalLM(Predictor):
         """Return a hash of the weights, the prompt and the scoring."""
         prompt = self.prompt if isinstance(self.prompt, str) else inspect.getsource(self.prompt)
         about = f"{self.scoring} {self.normalize} {self.chat} {prompt}"
-        return state_hash(about, self.module.state_dict())
+        return hash_of_model_state(about, self.module.state_dict())
 
     def __getstate__(self) -> Json:
         """Return what is pickled: another process keeps scores of its own."""
         return {**self.__dict__, "_scores": {}}
-
-
-def _common(texts: list[Tokens]) -> int:
-    """Return the length of the common beginning; of sorted texts, that of the first and the last.
-
-    >>> _common([(1, 2, 3), (1, 2, 4), (1, 5)])
-    1
-    """
-    first, last = min(texts), max(texts)
-    alike = (place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)
-    return next(alike, min(len(first), len(last)))
 
 
 def _loaded(path: Path, tokenizer: object) -> tuple[Any, Any]:
@@ -264,7 +254,7 @@ def _loaded(path: Path, tokenizer: object) -> tuple[Any, Any]:
         import_extra("gguf", "transformers", f"the model {str(path)!r}")
         folder, here = path.parent, {**here, "gguf_file": path.name}
     with loading_model(path, "a causal language model"):
-        model = library.AutoModelForCausalLM.from_pretrained(folder, **here)
+        model = with_all_weights(library.AutoModelForCausalLM, folder, **here)
         if tokenizer is None:
             tokenizer = library.AutoTokenizer.from_pretrained(folder, **here)
     return model, tokenizer
@@ -340,7 +330,7 @@ class Endpoint(Predictor):
 
     def _answer(self, question: str, options: Sequence[str]) -> list[float] | str:
         """Return the scores of the letters, or what went wrong."""
-        text = filled_prompt(self.prompt, question, options)
+        text = _filled_prompt(self.prompt, question, options)
         wanted: Json = {"model": self.model, "max_tokens": 1, "temperature": 0}
         if self.chat:
             path, messages = "/chat/completions", [{"role": "user", "content": text}]
@@ -389,6 +379,6 @@ def _letters(answer: Json, count: int) -> list[float]:
     least = min(value for _, value in tokens)
     scores = []
     for place in range(count):
-        alike = [value for token, value in tokens if token.strip() == option_letter(place)]
+        alike = [value for token, value in tokens if token.strip() == _option_letter(place)]
         scores.append(math.log(sum(map(math.exp, alike))) if alike else least)
     return scores

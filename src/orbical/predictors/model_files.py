@@ -21,7 +21,15 @@ from .._imports import import_extra, words_of
 from .._trees import Tree, as_tensors, leaves, tree_map
 from ..errors import InputError, ModelError
 from .model_objects import TorchPredictor
-from .predictor import Predictor, Raw, Shape, call_model, count_inputs, model_on_device, state_hash
+from .predictor import (
+    Predictor,
+    Raw,
+    Shape,
+    call_model,
+    count_inputs,
+    hash_of_model_state,
+    model_on_device,
+)
 
 
 def _file_hash(path: str) -> str:
@@ -198,7 +206,7 @@ class ExportedPredictor(Predictor):
         """Return a hash of the file, or of the weights of a program in memory."""
         if self._path is not None:
             return _file_hash(self._path)
-        return state_hash(str(self._program.graph), self._program.state_dict)
+        return hash_of_model_state(str(self._program.graph), self._program.state_dict)
 
 
 def _fixed_batch(program: torch.export.ExportedProgram) -> int | None:

@@ -21,9 +21,9 @@ from .predictor import (
     Wrapper,
     call_model,
     count_inputs,
+    hash_of_model_state,
     model_on_device,
     parameter_names,
-    state_hash,
     takes_nothing,
     to_numpy,
 )
@@ -110,7 +110,7 @@ class TorchPredictor(Predictor):
 
     def fingerprint(self) -> str | None:
         """Return a hash of the printed architecture and of all parameters and buffers."""
-        return state_hash(repr(self._inner), self._inner.state_dict())
+        return hash_of_model_state(repr(self._inner), self._inner.state_dict())
 
 
 def unwrapped_model(module: torch.nn.Module) -> torch.nn.Module:

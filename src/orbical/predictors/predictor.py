@@ -115,7 +115,7 @@ class Wrapper(Predictor):
     def fingerprint(self) -> str | None:
         """Return a hash of the inner model and of what is done around it, None if it has none."""
         inner = self.model.fingerprint()
-        return None if inner is None else state_hash(f"{inner} {self._about}", {})
+        return None if inner is None else hash_of_model_state(f"{inner} {self._about}", {})
 
 
 def to_numpy(batch: Tree) -> Tree:
@@ -196,7 +196,7 @@ def _move(module: torch.nn.Module, device: torch.device, source: str) -> None:
         ) from error
 
 
-def state_hash(about: str, state: Mapping[str, object]) -> str:
+def hash_of_model_state(about: str, state: Mapping[str, object]) -> str:
     """Return a hash of a text and of named tensors, whatever an accelerator is busy with."""
     digest = hashlib.sha256(about.encode())
     tensors = {name: one for name, one in state.items() if isinstance(one, torch.Tensor)}

@@ -21,9 +21,9 @@ from sklearn.utils.validation import (
 )
 from torch import Tensor
 
-from .._arrays import ArrayLike, as_array, both_classes, warn_of_probabilities
+from .._arrays import ArrayLike, as_array, both_classes, single_precision, warn_of_probabilities
 from .._imports import existing_file
-from ..calibration import probability_tolerance, working_float
+from ..calibration import probability_tolerance
 from ..errors import InputError, StoreError, check_name, unknown_name
 
 _OUTPUTS = ("logits", "probabilities")
@@ -60,7 +60,7 @@ class ScoreReader(BaseEstimator):  # type: ignore[misc]
         elif reset:  # what is fitted has been warned of
             remedy = "pass outputs='probabilities' to the constructor"
             warn_of_probabilities(rows, remedy, "X")
-        return working_float(rows).reshape(*(shape[:-1] or (-1,)), rows.shape[-1])
+        return single_precision(rows).reshape(*(shape[:-1] or (-1,)), rows.shape[-1])
 
     def _read_labels(self, y: ArrayLike, outputs: Tensor, given: ArrayLike | None = None) -> Tensor:
         """Return class indices `[N]`, and record the classes, in the dtype of the labels."""
@@ -136,7 +136,7 @@ def _checked_tensor(X: Tensor) -> Tensor:
 
 
 def _checked_probabilities(rows: Tensor) -> Tensor:
-    seen = working_float(rows.detach())
+    seen = single_precision(rows.detach())
     low, sums = seen.min().item(), seen.sum(-1)
     farthest = sums[(sums - 1).abs().argmax()].item()
     if low < 0 or abs(farthest - 1) > max(probability_tolerance(rows.dtype), _SLACK):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from .description import describe_data, plain_setting
 from .engine import scan
 from .forward_passes import Sweep, errors_in, refuse_faults
-from .progress import progress_bar
+from .progress import scan_progress_bar
 from .recipe import Recipe, checked_data, plan
-from .units import Runner, ready_units
+from .units import Runner, ready_scan_units
 
 __all__ = ["scan"]

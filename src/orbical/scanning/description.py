@@ -21,7 +21,7 @@ from .. import __version__
 from .._imports import name_of
 from .._trees import Tree, leaves
 from ..actions import Action
-from ..data import Samples, hash_of_rows, read_ahead
+from ..data import Samples, hash_of_rows, read_samples_ahead
 from ..errors import StoreError
 from ..store import (
     MOST_UNITS,
@@ -41,6 +41,8 @@ from .recipe import PROBE_SAMPLES, Part, Recipe
 if TYPE_CHECKING:
     from ..store import ArraySpec, Fixed, Scan, Store
 
+
+WAYS_OUT = "choose another store, or replace this one with overwrite=True"
 
 _MOST_UNITS = 512
 _MOST_CHOSEN_UNITS = 65_000  # a unit is a file of each array
@@ -62,7 +64,7 @@ def describe_scan(sweep: Sweep, samples: Samples, probes: Json, chunk: int) -> R
         views=ViewsEntry(task.input_view, task.detail_view),
         group=GroupEntry(sweep.group.spec, sweep.group.fingerprint()),
         data=describe_data(samples),
-        models=model_entries(sweep, probes),
+        models=described_models(sweep, probes),
         keep=sorted(sweep.keep),
         preprocess=None if function is None else name_of(function),
         run=RunEntry(str(sweep.device), torch.get_num_threads(), sweep.batch_size, chunk),
@@ -81,7 +83,7 @@ def unit_size(
     return min(max(chunk, -(-len(samples) // MOST_UNITS)), len(samples))
 
 
-def numbers_in(batch: Tree) -> int:
+def numbers_per_sample(batch: Tree) -> int:
     """Return how many numbers one sample of a batch has, at least 1."""
     numbers: int = sum(leaf[:1].numel() for leaf in leaves(batch))
     return max(1, numbers)
@@ -95,7 +97,7 @@ def describe_data(samples: Samples) -> DataEntry:
     return DataEntry(len(samples), labeled, digest, samples.stamp, samples.fingerprint)
 
 
-def model_entries(sweep: Sweep, probes: Json) -> tuple[ModelEntry, ...]:
+def described_models(sweep: Sweep, probes: Json) -> tuple[ModelEntry, ...]:
     """Describe the models, by their contents and by their outputs for a few inputs."""
     return tuple(
         ModelEntry(
@@ -155,7 +157,7 @@ def _choose_chunk(sweep: Sweep, samples: Samples, specs: Mapping[str, ArraySpec]
     inputs of a unit fit into memory; and a kill loses little work, which the numbers in the
     transformed inputs or in their outputs measure.
     """
-    inputs, elements = numbers_in(samples.inputs(0, 1)), len(sweep.group)
+    inputs, elements = numbers_per_sample(samples.inputs(0, 1)), len(sweep.group)
     of_model = (spec for spec in specs.values() if spec.dims[0] == "model")
     results = sum(math.prod(one.shape[2:]) * np.dtype(one.dtype).itemsize for one in of_model)
     # An accelerator splits its work by divisors of the number of samples.
@@ -177,7 +179,7 @@ def _chunk_of_slow_models(sweep: Sweep, samples: int) -> int:
     return max(1, samples // _MOST_UNITS) if slow else samples
 
 
-def failures_of(failures: Failures, first_sample: int) -> list[Json]:
+def failure_entries(failures: Failures, first_sample: int) -> list[Json]:
     """Return the failures of a unit for the record, one entry for each sample."""
     records: dict[int, Json] = {}
     for element, sample in sorted(failures):
@@ -220,22 +222,21 @@ def continue_scan(
     if stored.group.fingerprint != given.group.fingerprint:
         raise StoreError(
             f"{store.name} was made from another group: it holds {_short(stored.group)}, "
-            f"got {_short(given.group)}; choose another store or overwrite this one"
+            f"got {_short(given.group)}; {WAYS_OUT}"
         )
     _refuse_other_data(store.name, stored.data, given.data)
     for key in ("task", "keep", "preprocess"):
         if getattr(stored, key) != getattr(given, key):
             old, new = _differing(stored.to_json()[key], given.to_json()[key])
             raise StoreError(
-                f"{store.name} was made with another {key}: it holds {old}, got {new}; "
-                "choose another store or overwrite this one"
+                f"{store.name} was made with another {key}: it holds {old}, got {new}; {WAYS_OUT}"
             )
     _refuse_other_models(store, given)
     for name, spec in specs.items():
         if spec.dims[:1] == ("model",) and store.shape(name)[1:] != spec.shape[1:]:
             raise StoreError(
                 f"{store.name} holds {name} of shape {store.shape(name)[1:] or 'none'}, the models "
-                f"return {spec.shape[1:]}; choose another store"
+                f"return {spec.shape[1:]}; {WAYS_OUT}"
             )
     for key in ("device", "threads"):
         begun, now = getattr(stored.run, key), getattr(given.run, key)
@@ -266,7 +267,8 @@ def _refuse_other_models(store: Store, given: Record) -> None:
         if entry.name in known and not same_model(known[entry.name], entry, same_device):
             raise StoreError(
                 f"{store.name} holds another model under the name {entry.name!r}: "
-                f"{_short(known[entry.name])}, got {_short(entry)}; use another name"
+                f"{_short(known[entry.name])}, got {_short(entry)}; use another name, or "
+                "replace the whole scan with overwrite=True"
             )
 
 
@@ -308,29 +310,29 @@ def _refuse_other_data(name: str, stored: DataEntry, given: DataEntry) -> None:
     if stored.contradicts(given):
         raise StoreError(
             f"{name} was made from other data: it holds {_short_data(stored)}, got "
-            f"{_short_data(given)}; choose another store or overwrite this one"
+            f"{_short_data(given)}; {WAYS_OUT}"
         )
 
 
-def check_finished(store: Store, recipe: Recipe, part: Part) -> None:
+def check_finished_samples(store: Store, recipe: Recipe, part: Part) -> None:
     """Read the chunks of a part that are finished, and refuse data that differ from theirs."""
     asked = [store.record.names.index(name) for name in recipe.models]
     finished = store.done[asked].all(0)
     chunks = [int(chunk) for chunk in np.flatnonzero(finished) if part.holds(int(chunk))]
     rows = [store.record.rows(chunk) for chunk in chunks]
-    ahead = read_ahead(recipe.samples, rows, recipe.workers)
+    ahead = read_samples_ahead(recipe.samples, rows, recipe.workers)
     for chunk, found in zip(chunks, ahead, strict=True):
-        check_chunk(store, chunk, found.digest)
+        check_chunk_samples(store, chunk, found.digest)
 
 
-def check_chunk(store: Store, chunk: int, digest: str | None) -> None:
+def check_chunk_samples(store: Store, chunk: int, digest: str | None) -> None:
     """Refuse samples that differ from those that a finished unit was made from."""
     unit = store.unit((None, chunk))
     if unit is not None and None not in (unit.data, digest) and unit.data != digest:
         rows = store.record.rows(chunk)
         raise StoreError(
             f"{store.name} was made from other data: samples {rows.start} to {rows.stop - 1} "
-            "differ; choose another store or overwrite this one"
+            f"differ; {WAYS_OUT}"
         )
 
 

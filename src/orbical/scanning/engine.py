@@ -17,13 +17,13 @@ from .._text import percent
 from ..actions import Images
 from ..errors import InputError, Interrupted, StoreError, whole_number, with_usage
 from ..groups import Group
-from ..tasks import TASKS, Reader, Task, takes
-from .description import check_finished, continue_scan, warn_of_failures
+from ..tasks import TASKS, Reader, Task, task_takes
+from .description import WAYS_OUT, check_finished_samples, continue_scan, warn_of_failures
 from .executors import Remote, crew_of, remote_recipe
 from .probing import sample_facts
-from .progress import progress_bar
+from .progress import scan_progress_bar
 from .recipe import Part, Recipe, plan, scan_part
-from .units import Runner, ready_units
+from .units import Runner, ready_scan_units
 
 if TYPE_CHECKING:  # xarray and zarr are loaded when a scan is stored, not when the engine is
     from ..store import ArraySpec, Fixed, Scan, Store
@@ -39,7 +39,9 @@ def _in_task(argument: str) -> str:
     """
     if argument in inspect.signature(Images).parameters:
         return f"pass task=ob.tasks.Classification(ob.actions.Images({argument}=...))"
-    takers = [name for name in sorted(TASKS, key="classification".__ne__) if takes(name, argument)]
+    takers = [
+        name for name in sorted(TASKS, key="classification".__ne__) if task_takes(name, argument)
+    ]
     return f"pass task=ob.tasks.{TASKS[takers[0]].__name__}({argument}=...)" if takers else ""
 
 
@@ -91,7 +93,7 @@ def scan(
         overwrite: replace an existing store, once the new scan is known to be possible.
         keep: what else to store: `"inputs"`, `"outputs"` (the raw model outputs), `"consensus"`
             over more than 256 classes, and what the task offers, such as `"probabilities"` or
-            `"flow"`.
+            `"flow"`; several as a list, or with commas between them.
         batch_size: the number of transformed inputs in a forward pass, or `"auto"`.
         chunk: the number of samples in a unit, the most that a killed scan can lose; `"auto"`
             makes files of a few megabytes.
@@ -153,6 +155,7 @@ def scan(
             "part",
             "neither an executor nor overwrite=True, since parts share one store",
             f"part {share}",
+            remedy="to scan anew, delete the store first",
         )
     path = None if out is None else as_path("out", out)
     if path is not None and path.suffix in (".zip", ".tar", ".gz"):
@@ -167,9 +170,11 @@ def scan(
     if taken and overwrite:
         check_overwritable(path)  # type: ignore[arg-type]
     elif taken:  # what is no store is refused at once
-        stored = open_store(path).record.data  # type: ignore[arg-type]
+        stored = _opened_for_scan(path).record.data  # type: ignore[arg-type]
     if taken and not (resume or overwrite):
-        raise StoreError(f"{str(path)!r} exists; resume it or overwrite it")
+        raise StoreError(
+            f"{str(path)!r} exists; continue it with resume=True, or replace it with overwrite=True"
+        )
     recipe = plan(
         models,
         data,
@@ -192,7 +197,7 @@ def scan(
     with stoppable(out is not None), ExitStack() as stack:
         work: Runner | Remote
         if crew is None or path is None:
-            work = stack.enter_context(ready_units(recipe))
+            work = stack.enter_context(ready_scan_units(recipe))
         else:
             work = stack.enter_context(remote_recipe(recipe, crew, path))
         if isinstance(work, Runner) and part is None and (overwrite or not taken):
@@ -217,11 +222,27 @@ def scan(
             stack.enter_context(locked(path))
         store.durable = durable
         if not store.record.data.confirms(record.data):
-            check_finished(store, recipe, share)
+            check_finished_samples(store, recipe, share)
         _fill(store, work, list(recipe.models), share, size, progress)
     result = Scan(store if path is None else open_store(path))
     warn_of_failures(result, recipe.models)
     return result
+
+
+def _opened_for_scan(path: Path) -> Store:
+    """Open a store to continue it; what cannot be read may still be replaced."""
+    from ..store import check_overwritable, open_store
+
+    try:
+        return open_store(path)
+    except StoreError as error:
+        try:
+            check_overwritable(path)
+        except StoreError:
+            raise error from None
+        text = str(error)
+        remedy = "" if "overwrite=True" in text else f"; {WAYS_OUT}"
+        raise StoreError(f"{text}{remedy}") from error
 
 
 def _check_shared(path: Path | None, recipe: Recipe) -> None:
@@ -298,7 +319,7 @@ def _fill(
     total = sum(samples.values()) * len(asked) * elements
     left = sum(samples[chunk] * len(pending[chunk]) for chunk in pending) * elements
     try:
-        with progress_bar(total, total - left, elements * len(asked), progress) as advance:
+        with scan_progress_bar(total, total - left, elements * len(asked), progress) as advance:
             work.fill(store, pending, batch_size, advance)
     except KeyboardInterrupt:
         if store.path is not None:

@@ -95,7 +95,7 @@ class Devices(Pool):
         queue = context.Queue()
         for device in self._devices:
             queue.put(device)
-        return _pool(len(self._devices), context, workers.take_device, (queue,))
+        return _pool(len(self._devices), context, workers.take_worker_device, (queue,))
 
     def renew(self) -> None:
         """Replace a broken pool of processes."""

@@ -23,7 +23,7 @@ from .._trees import (
     to_device,
     tree_map,
 )
-from ..actions import Action, first_lacking
+from ..actions import Action, nonfinite_sample
 from ..data import Rows
 from ..errors import InputError, ModelError
 from ..groups import Elements, Group
@@ -237,7 +237,7 @@ class Sweep:
             return inputs
         name = name_of(self.preprocess)
         try:
-            prepared = self.preprocess(copied_batch(inputs))
+            prepared = self.preprocess(copied_inputs(inputs))
         except torch.OutOfMemoryError:
             raise
         except Exception as error:
@@ -255,10 +255,10 @@ class Sweep:
         would change what others see, and may do so in some calls only.
         """
         try:
-            given = copied_batch(inputs)
+            given = copied_inputs(inputs)
             with chdir("."):  # to which paths of results and data may be relative
                 raw = self._in_time(lambda: self.predictors[name](given))
-            return copied_batch(raw) if name in self._reuses else raw
+            return copied_inputs(raw) if name in self._reuses else raw
         except Late:
             count = count_inputs(inputs)
             raise ModelError(
@@ -423,13 +423,13 @@ def _shapes(inputs: Tree) -> str:
     return ", ".join(f"{name} {shape}".strip() for name, shape in shapes)
 
 
-def copied_batch(tree: Tree) -> Tree:
+def copied_inputs(tree: Tree) -> Tree:
     """Return the tensors of a tree in memory of their own, and lists of texts as lists."""
     if isinstance(tree, Tensor):
         return tree.clone()
     if type(tree) is dict:
-        return {name: copied_batch(field) for name, field in tree.items()}
-    return type(tree)(map(copied_batch, tree)) if type(tree) in (tuple, list) else tree
+        return {name: copied_inputs(field) for name, field in tree.items()}
+    return type(tree)(map(copied_inputs, tree)) if type(tree) in (tuple, list) else tree
 
 
 def _places(raw: object) -> Iterator[int]:
@@ -455,7 +455,9 @@ def refuse_faults(
         # By NumPy: to look at so little, torch would first wake all of its threads.
         for element, sample in np.argwhere(marks.cpu().numpy())[:1]:
             where = f"sample {first_sample + sample} at {group.name(int(element))}"
-            if any(first_lacking(leaf[sample : sample + 1]) is not None for leaf in leaves(batch)):
+            if any(
+                nonfinite_sample(leaf[sample : sample + 1]) is not None for leaf in leaves(batch)
+            ):
                 raise InputError(
                     "data",
                     "finite numbers",

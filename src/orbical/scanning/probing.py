@@ -14,14 +14,14 @@ from torch import Tensor
 from .._imports import words_of
 from .._trees import Tree, concatenate, flatten_leading, leaves, tree_map
 from ..actions import Action
-from ..data import Samples
+from ..data import Samples, is_lazy, to_numpy
 from ..errors import InputError, ModelError, OrbicalError
 from ..groups import Elements
 from ..store import Json
-from ..tasks import ACTION_DEFECT, MultiLabel, Task
+from ..tasks import ACTION_DEFECT, Task
 from .forward_passes import (
     Sweep,
-    copied_batch,
+    copied_inputs,
     errors_in,
     only_tensor,
     refuse_faults,
@@ -41,7 +41,7 @@ CLASSES = "classes"
 would tell it as well, are not stored where there are many."""
 
 
-def probe_model(sweep: Sweep, name: str, first: Tree, target: Tensor | None) -> Json:
+def probe_model_for_scan(sweep: Sweep, name: str, first: Tree, target: Tensor | None) -> Json:
     """Run a model on a few inputs, twice: the shape of its outputs, and whether they repeat."""
     elements = sweep.group[:PROBE_ELEMENTS]
     first = tree_map(lambda leaf: leaf.to(sweep.device), first)
@@ -53,7 +53,7 @@ def probe_model(sweep: Sweep, name: str, first: Tree, target: Tensor | None) -> 
     failed = {divmod(place, count): why for place, why in errors_in(raw).items()}
     faults = without_failed(sweep.task.faults(orbits), failed)
     refuse_faults(f"model {name!r}", faults, sweep.group, first)
-    outputs = copied_batch(flatten_leading(orbits))  # a model may reuse their memory
+    outputs = copied_inputs(flatten_leading(orbits))  # a model may reuse their memory
     try:
         sweep.task.check_outputs(sweep.group, outputs)
     except InputError as error:
@@ -91,7 +91,7 @@ def _is_steady(
         repeated = sweep.answer(name, sweep.prepared(inputs))
         sweep.compare(name, raws[-1], repeated)
         raws.append(repeated)
-        return copied_batch(sweep.read(name, repeated, inputs, elements[rows]))
+        return copied_inputs(sweep.read(name, repeated, inputs, elements[rows]))
 
     def largest_change(again: Tree) -> float:
         """Return the largest difference, as a share of the largest output."""
@@ -172,7 +172,7 @@ def _warn_of_probabilities(sweep: Sweep, name: str, raw: object) -> None:
     given = sweep.task.picked(raw) if said == "logits" else None
     if not isinstance(given, Tensor) or given.ndim != 2:
         return
-    if isinstance(sweep.task, MultiLabel):
+    if sweep.task.truth_kind == "labels":
         alike, seen = bool((given <= 1).all()), "all are in 0 .. 1"
     else:
         alike = bool(((given.sum(-1) - 1).abs() < 1e-4).all())
@@ -277,7 +277,7 @@ def truth_arrays(task: Task, target: Tensor | None) -> dict[str, Fixed]:
     if target is None:
         return {}
     about = {"meaning": "truth", "units": "", "long_name": "truth"}
-    values = as_numpy(target)
+    values = to_numpy(target)
     found = {task.truth_name: Fixed(("sample", *task.truth_dims), values, about)}
     if task.truth_name == "objects":  # of several the first, around which the view is centered
         name = {"units": "", "long_name": "true class"}
@@ -294,12 +294,6 @@ def truth_specs(task: Task, first: Tensor, number: int) -> dict[str, ArraySpec]:
         for name, one in truth_arrays(task, first).items()
         for about in [one.attributes]
     }
-
-
-def as_numpy(values: Tensor) -> np.ndarray:
-    """Return a tensor as an array; NumPy has no bfloat16, which becomes single precision."""
-    values = values.float() if values.dtype == torch.bfloat16 else values
-    return values.detach().cpu().numpy()
 
 
 def _dtype(values: Tensor) -> str:
@@ -333,7 +327,7 @@ def sample_facts(recipe: Recipe, results: Mapping[str, ArraySpec]) -> dict[str, 
     found = truth_arrays(recipe.task, target)
     if recipe.samples.names is not None:
         about = {"units": "", "long_name": "name of the sample"}
-        found["name"] = Fixed(("sample",), np.array(recipe.samples.names), about)
+        found["name"] = Fixed(("sample",), recipe.samples.names, about)
     classes = getattr(recipe.task, "classes", None)
     if isinstance(classes, list):  # a task of the user's may mean a number by it
         _check_classes(classes, results)
@@ -352,7 +346,7 @@ def sample_facts(recipe: Recipe, results: Mapping[str, ArraySpec]) -> dict[str, 
             )
         taken.add(own)
         about = {"meaning": "metadata", "units": "", "long_name": str(name)}
-        found[own] = Fixed(("sample",), np.asarray(values), about)
+        found[own] = Fixed(("sample",), values if is_lazy(values) else np.asarray(values), about)
     return found
 
 

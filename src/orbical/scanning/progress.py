@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def progress_bar(
+def scan_progress_bar(
     total: int,
     done: int,
     per_sample: int,
@@ -33,7 +33,7 @@ def progress_bar(
         TextColumn(title),
         BarColumn(),
         TextColumn("{task.fields[samples]}/{task.fields[all]} samples"),
-        TextColumn(f"{{task.fields[rate]}} {each}/s"),
+        TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
@@ -43,17 +43,17 @@ def progress_bar(
             completed=done,
             samples=done // per_sample,
             all=total // per_sample,
-            rate="-",
+            rate="",
         )
 
         def advance(inputs: int) -> None:
             bar.advance(number, inputs)
             entry = bar.tasks[0]
-            bar.update(
-                number,
-                samples=int(entry.completed) // per_sample,
-                rate=f"{entry.speed:,.0f}" if entry.speed else "-",
-            )
+            # After one step there is no speed yet, and it may have been the only one.
+            speed = entry.speed or (entry.completed - done) / max(entry.elapsed or 0, 1e-9)
+            rate = f"{speed:,.0f}" if speed >= 10 else f"{speed:.1g}"
+            samples = int(entry.completed) // per_sample
+            bar.update(number, samples=samples, rate=f"{rate} {each}/s")
 
         yield advance
 

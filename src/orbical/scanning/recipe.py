@@ -14,14 +14,16 @@ from torch import Tensor
 
 from .._trees import Tree
 from ..actions import check_group
-from ..data import Samples, as_preprocessing
+from ..data import Samples, checked_preprocessing, is_lazy
 from ..errors import InputError, real_number, unknown_name, whole_number
 from ..groups import Group, as_group
 from ..predictors import Predictor, as_predictor
-from ..store import DataEntry, Json
+from ..store import DataEntry, Json, row_runs
 from ..tasks import Reader, Task, as_task
 
 PROBE_SAMPLES = 2
+_MOST_TARGETS = 1 << 22
+"""Of more samples the targets are not held: they are read, and stored, with each unit."""
 _SECONDS = "None or a number of seconds"
 
 
@@ -67,12 +69,10 @@ class Recipe:
     def target_of(self, rows: slice, targets: Any) -> Tensor | None:
         """Return the targets of some samples, checked, from what was read with them."""
         if self.target is not None:
-            known = self.target[rows]
-        elif targets is None:
+            return self.task.compact(self.target[rows])
+        if targets is None:
             return None
-        else:
-            known = self.task.check_target(targets, len(targets))
-        return self.task.compact(known)
+        return self.task.compact(self.task.check_target(targets, len(targets)))
 
     def __getstate__(self) -> Json:
         return {name: value for name, value in vars(self).items() if name != "predictors"}
@@ -116,7 +116,7 @@ def plan(
     first, first_target, target = checked_data(samples, plain, task)
     acting = task.on_outputs(plain)
     kept = _checked_keep(keep, task)
-    prepare = as_preprocessing(preprocess)
+    prepare = checked_preprocessing(preprocess, first)
     if batch_size != "auto":
         batch_size = whole_number("batch_size", batch_size, 1, "'auto' or ")
     rows = None if chunk == "auto" else whole_number("chunk", chunk, 1, "'auto' or ")
@@ -153,9 +153,13 @@ def checked_data(
     task.check_group(group, first)
     task.input.check_values(first)
     count = min(PROBE_SAMPLES, len(samples))
-    if samples.labels is not None:
-        target = task.check_target(samples.labels, len(samples))
+    labels = samples.labels
+    if labels is not None and not is_lazy(labels) and len(samples) <= _MOST_TARGETS:
+        target = task.check_target(labels, len(samples))
         return first, task.compact(target[:count]), target
+    if labels is not None:  # checked now, and again with the samples of each unit
+        for rows in row_runs(len(samples), _MOST_TARGETS):
+            task.check_target(labels[rows], rows.stop - rows.start)
     known = None if targets is None else task.compact(task.check_target(targets, count))
     return first, known, None
 
@@ -233,7 +237,8 @@ def _as_named(name: str, model: object) -> Predictor:
 def _checked_keep(keep: str | Iterable[str], task: Task) -> frozenset[str]:
     if keep is None or not isinstance(keep, Iterable):
         raise InputError("keep", "the names of what to store", repr(keep))
-    chosen = frozenset([keep] if isinstance(keep, str) else keep)
+    texts = [keep] if isinstance(keep, str) else keep
+    chosen = frozenset(name.strip() for text in texts for name in str(text).split(","))
     variables = task.variables(True)
     optional = {name for name, variable in variables.items() if variable.optional}
     known = optional | {"outputs", "inputs", "consensus"}

@@ -72,7 +72,7 @@ def spilled_recipe(recipe: Recipe, out: Path) -> Iterator[Ticket]:
     from ..store import explained_store_errors, is_remote
 
     folder = out.absolute().with_name(f"{_prefix(out)}{uuid.uuid4().hex}")
-    ticket = Ticket(folder, str(Path.cwd()), own_versions())
+    ticket = Ticket(folder, str(Path.cwd()), worker_versions())
     try:
         with explained_store_errors(repr(str(out)), "cannot be created"):
             if not is_remote(out):
@@ -100,7 +100,7 @@ def forget_other_recipes(ticket: Ticket, out: Path) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def own_versions() -> tuple[tuple[str, str], ...]:
+def worker_versions() -> tuple[tuple[str, str], ...]:
     """Return the versions that processes of one scan must share, for equal bits."""
     python = ".".join(map(str, sys.version_info[:2]))  # cloudpickle sends bytecode
     known = scan_versions()

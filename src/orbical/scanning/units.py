@@ -14,18 +14,23 @@ import torch
 from torch import Tensor
 
 from .._imports import words_of
-from ..data import Rows, read_ahead, read_rows
+from ..data import Rows, read_rows, read_samples_ahead, to_numpy
 from ..errors import InputError, ModelError
 from ..predictors import count_inputs
 from ..store import Json, Record
-from .description import check_chunk, describe_scan, failures_of, numbers_in, unit_size
+from .description import (
+    check_chunk_samples,
+    describe_scan,
+    failure_entries,
+    numbers_per_sample,
+    unit_size,
+)
 from .forward_passes import Sweep, Unit
 from .probing import (
     PROBE_ELEMENTS,
     array_specs,
-    as_numpy,
     input_fields,
-    probe_model,
+    probe_model_for_scan,
     truth_arrays,
     truth_specs,
 )
@@ -82,7 +87,7 @@ class Runner:
         if self.sweep.device.type == "cuda":
             count, size = len(recipe.samples), self.unit_size
             chunks = [slice(at, min(at + size, count)) for at in range(0, count, size)]
-            ahead = read_ahead(recipe.samples, chunks, recipe.workers)
+            ahead = read_samples_ahead(recipe.samples, chunks, recipe.workers)
             first = next(ahead)
             unit = run_unit(self, chunks[0], list(recipe.models), read=first)
             self._begun = unit, chain([first], ahead)
@@ -102,7 +107,7 @@ class Runner:
         chunks = {chunk: store.record.rows(chunk) for chunk in pending}
         unit, ahead = self._begun or (
             None,
-            read_ahead(self.recipe.samples, [*chunks.values()], self.recipe.workers),
+            read_samples_ahead(self.recipe.samples, [*chunks.values()], self.recipe.workers),
         )
         with ThreadPoolExecutor(1) as writer:  # its end waits for the last unit, also on Ctrl-C
             waiting: Future[None] | None = None
@@ -113,7 +118,7 @@ class Runner:
                     advance(unit.defect.numel() * len(pending[chunk]))
                 if waiting is not None:
                     waiting.result()
-                waiting = writer.submit(commit_unit, store, self, chunk, unit)
+                waiting = writer.submit(commit_scan_unit, store, self, chunk, unit)
                 if unit.landed is None:
                     waiting.result()
                 unit = None
@@ -122,7 +127,7 @@ class Runner:
 
 
 @contextmanager
-def ready_units(recipe: Recipe) -> Iterator[Runner]:
+def ready_scan_units(recipe: Recipe) -> Iterator[Runner]:
     """Make a recipe ready in this thread; each process probes, since it holds its own models."""
     device = _choose_device(recipe.device)
     with ExitStack() as stack:
@@ -132,7 +137,7 @@ def ready_units(recipe: Recipe) -> Iterator[Runner]:
             stack.enter_context(predictor.ready(device))
         size = recipe.batch_size
         if isinstance(size, str):
-            size = _choose_batch_size(numbers_in(recipe.first), device)
+            size = _choose_batch_size(numbers_per_sample(recipe.first), device)
         sweep = Sweep(
             recipe.predictors,
             recipe.group,
@@ -147,11 +152,14 @@ def ready_units(recipe: Recipe) -> Iterator[Runner]:
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(device)
         probes = {
-            name: probe_model(sweep, name, recipe.first, target) for name in recipe.predictors
+            name: probe_model_for_scan(sweep, name, recipe.first, target)
+            for name in recipe.predictors
         }
-        sweep.output_numbers = max(numbers_in(probe["outputs"]) for probe in probes.values())
+        sweep.output_numbers = max(
+            numbers_per_sample(probe["outputs"]) for probe in probes.values()
+        )
         if recipe.batch_size == "auto":
-            inputs, outputs = numbers_in(recipe.first), sweep.output_numbers
+            inputs, outputs = numbers_per_sample(recipe.first), sweep.output_numbers
             least = _choose_batch_size(max(outputs, _MAPS_HELD * inputs), device)
             most = min(size, _choose_batch_size(max(outputs, inputs), device))
             sweep.batch_size = max(least, min(most, _most_by_memory(sweep, recipe)))
@@ -182,24 +190,24 @@ def run_unit(
     return unit
 
 
-def commit_unit(store: Store, runner: Runner, chunk: int, unit: Unit) -> None:
+def commit_scan_unit(store: Store, runner: Runner, chunk: int, unit: Unit) -> None:
     """Write the arrays of a chunk, then the flag of each model whose unit this completes."""
     sweep = runner.sweep
     first = store.record.rows(chunk).start
     unit.wait(sweep.task.input, sweep.group, first)
     digest = unit.read.digest if unit.read is not None else None
-    check_chunk(store, chunk, digest)
+    check_chunk_samples(store, chunk, digest)
     if (None, chunk) not in store.units:
-        shared = {"action_defect": as_numpy(unit.defect)}
+        shared = {"action_defect": to_numpy(unit.defect)}
         if runner.recipe.units_hold_targets:
             truth = truth_arrays(sweep.task, unit.target)
             shared |= {name: fixed.values for name, fixed in truth.items()}
         if "inputs" in sweep.keep:
-            shared |= {name: as_numpy(leaf) for name, leaf in input_fields(unit.batch)}
+            shared |= {name: to_numpy(leaf) for name, leaf in input_fields(unit.batch)}
         store.finish(None, chunk, shared, data=digest)
     for name, summary in unit.summaries.items():
-        values = {key: as_numpy(one) for key, one in summary.items()}
-        failures = failures_of(unit.failures[name], first)
+        values = {key: to_numpy(one) for key, one in summary.items()}
+        failures = failure_entries(unit.failures[name], first)
         model = store.record.names.index(name)
         store.finish(model, chunk, values, failures, sweep.batch_size)
 
@@ -229,7 +237,7 @@ def _most_by_memory(sweep: Sweep, recipe: Recipe) -> int:
 
     On a CPU it is not known: a model that returns maps holds many more numbers than an input has.
     """
-    inputs, device = numbers_in(recipe.first), sweep.device
+    inputs, device = numbers_per_sample(recipe.first), sweep.device
     if device.type != "cuda":
         held = _MAPS_HELD if _MAPS_HELD * sweep.output_numbers >= inputs else 1
         return _choose_batch_size(held * inputs, device)

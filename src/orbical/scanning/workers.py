@@ -22,10 +22,10 @@ from .._trees import leaves
 from ..data import Samples
 from ..errors import InputError, MissingExtra, ModelError, OrbicalError, StoreError
 from ..store import ModelEntry, Record
-from .description import model_entries, same_model
+from .description import described_models, same_model
 from .recipe import PROBE_SAMPLES, Recipe
-from .spill import Ticket, own_versions
-from .units import Runner, commit_unit, ready_units, run_unit
+from .spill import Ticket, worker_versions
+from .units import Runner, commit_scan_unit, ready_scan_units, run_unit
 
 if TYPE_CHECKING:
     from ..store import ArraySpec, Store
@@ -75,7 +75,7 @@ def start_worker(initializer: Callable[..., object] | None, arguments: tuple[obj
         initializer(*arguments)
 
 
-def take_device(devices: Any) -> None:
+def take_worker_device(devices: Any) -> None:
     """Choose the device of this process: the next one of a queue."""
     _here.device = devices.get()
 
@@ -118,14 +118,14 @@ class _Desk:
                 if _here.device is not None:
                     recipe = replace(recipe, device=_here.device)
                 _check_data(recipe)
-                self._runner = self._stack.enter_context(ready_units(recipe))
+                self._runner = self._stack.enter_context(ready_scan_units(recipe))
             self.warnings = [str(one.message) for one in caught if one.category is UserWarning]
         return self._runner
 
     def compare(self, expected: tuple[ModelEntry, ...]) -> None:
         """Refuse to go on with models that answer differently here than in the record."""
         known = {entry.name: entry for entry in expected}
-        for entry in model_entries(self.runner.sweep, self.runner.probes):
+        for entry in described_models(self.runner.sweep, self.runner.probes):
             if not same_model(known[entry.name], entry, same_device=True):
                 raise ModelError(
                     f"worker {_own_name()}: model {entry.name!r} differs from that of the scan: "
@@ -142,7 +142,7 @@ class _Desk:
         if not self.ticket.valid:
             raise StoreError(f"{store.name}: the scan that this unit belongs to has ended")
         store.durable = order.durable
-        commit_unit(store, runner, order.chunk, unit)
+        commit_scan_unit(store, runner, order.chunk, unit)
 
     def _store(self, out: Path) -> Store:
         from ..store import open_store
@@ -228,7 +228,7 @@ def _named_errors() -> Iterator[None]:
 
 
 def _check_versions(ticket: Ticket) -> None:
-    for (name, theirs), (_, own) in zip(ticket.versions, own_versions(), strict=True):
+    for (name, theirs), (_, own) in zip(ticket.versions, worker_versions(), strict=True):
         if theirs != own:
             raise InputError(
                 "executor",

@@ -247,7 +247,7 @@ def arrays_of(scan: Scan | xr.Dataset | ScanArrays) -> ScanArrays:
     """Return the arrays of a scan, or of its `data`, to be read a block at a time."""
     if isinstance(scan, ScanArrays):
         return scan
-    return StoredArrays(scan) if is_scan(scan) else LabeledArrays(scan, group_of(scan))
+    return StoredArrays(scan) if is_scan(scan) else LabeledArrays(scan, _group_of(scan))
 
 
 def is_scan(scan: object) -> TypeIs[Scan]:
@@ -257,7 +257,7 @@ def is_scan(scan: object) -> TypeIs[Scan]:
     return isinstance(scan, Scan)
 
 
-def group_of(scan: Scan | xr.Dataset) -> Group:
+def _group_of(scan: Scan | xr.Dataset) -> Group:
     """Return the group of a scan; a data set names its group in its attributes."""
     if is_scan(scan):
         return scan.group
@@ -287,7 +287,7 @@ _SCORES = {"score": "truth", FINISHED: "consensus"}
 
 def opened_scan(scan: Scan | xr.Dataset) -> tuple[xr.Dataset, Group]:
     """Return the labeled data and the group of a scan."""
-    group = group_of(scan)
+    group = _group_of(scan)
     return (scan.data if is_scan(scan) else scan), group
 
 
@@ -348,6 +348,8 @@ def _about(data: xr.Dataset, group: Group, name: str) -> Json:
     stored = data[name].attrs
     if "higher_is_better" in stored:
         about["higher_is_better"] = bool(stored["higher_is_better"])
-    if stored.get("units") == "share":
+    if unit := stored.get("units"):
+        about["units"] = unit
+    if unit == "share":
         about["limits"] = [0.0, 1.0]
     return about

@@ -27,10 +27,10 @@ from .file_access import (
     FOLDER,
     MOST_DOCUMENT_BYTES,
     behind_link,
+    irregular_file,
     is_remote,
-    listed_files,
-    not_regular,
-    read_files,
+    listed_store_files,
+    read_store_files,
     write_file,
 )
 from .record import Json
@@ -154,16 +154,18 @@ class CheckedStore(WrapperStore[Any]):
         """Read a local file in the calling thread, verified like others."""
         mark = self.ledger.mark_of(key)
         if mark is not None:
-            self.ledger.learn(key, next(read_files([self.root / mark], MOST_DOCUMENT_BYTES)))
+            self.ledger.learn(key, next(read_store_files([self.root / mark], MOST_DOCUMENT_BYTES)))
         known = self.ledger.known.get(key)
         if known is None:
             return None
         self.refuse_odd(key)
-        return self._verify(key, known, next(read_files([self.root / key], checksum_size(known))))
+        return self._verify(
+            key, known, next(read_store_files([self.root / key], checksum_size(known)))
+        )
 
     def refuse_odd(self, key: str) -> None:
         """Raise if a file is none, or lies behind a link."""
-        why = "" if is_remote(self.root) else not_regular(self.root, key, self._folders)
+        why = "" if is_remote(self.root) else irregular_file(self.root, key, self._folders)
         if why:
             raise self.ledger.lost(key, why)
 
@@ -201,7 +203,7 @@ class CheckedBlosc(BloscCodec):
         for chunk, spec in chunks:
             kind = spec.dtype.to_native_dtype()
             size = None if kind.hasobject or kind.kind == "T" else prod(spec.shape) * kind.itemsize
-            check_packed(b"" if chunk is None else chunk[:_HEADER_BYTES].to_bytes(), size)
+            check_chunk_bytes(b"" if chunk is None else chunk[:_HEADER_BYTES].to_bytes(), size)
         try:
             return await super().decode(chunks)
         except RuntimeError as error:
@@ -211,7 +213,7 @@ class CheckedBlosc(BloscCodec):
 _HEADER_BYTES = 16
 
 
-def check_packed(content: bytes, size: int | None) -> None:
+def check_chunk_bytes(content: bytes, size: int | None) -> None:
     """Raise if a chunk unpacks to another size than expected, or for texts to a very large one."""
     stated = int.from_bytes(content[4:8], "little")
     if content and (stated > MOST_DOCUMENT_BYTES if size is None else stated != size):
@@ -264,16 +266,16 @@ class UnitFile:
     def name(self, usual_batch: int) -> str:
         """Return the name of the file; failures and smaller batches are noted in it."""
         noted = self.failures or (self.batch_size or usual_batch) < usual_batch
-        return mark_name(self.key, self.origin, bool(noted))
+        return unit_mark_name(self.key, self.origin, bool(noted))
 
 
-def mark_name(key: UnitKey, origin: str, noted: bool) -> str:
+def unit_mark_name(key: UnitKey, origin: str, noted: bool) -> str:
     """Return the name of the file of a unit."""
     lead = "shared" if key[0] is None else key[0]
     return f"{lead}.{key[1]}.{origin}{'.note' if noted else ''}.json"
 
 
-def has_note(name: str) -> bool:
+def unit_has_note(name: str) -> bool:
     """Check whether the file of a unit notes a failure or a smaller batch."""
     return name.endswith(".note.json")
 
@@ -290,7 +292,7 @@ def listed_units(folder: Path, expected: Iterable[str]) -> Iterator[tuple[UnitKe
 
     `expected` are the names to ask for on file systems that cannot be listed.
     """
-    for name in listed_files(folder / FOLDER, expected):
+    for name in listed_store_files(folder / FOLDER, expected):
         found = _NAME.fullmatch(name)
         if found:
             model, chunk, origin, _ = found.groups()

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import json
 import tempfile
-import warnings
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-import zarr
-from zarr.core.buffer import default_buffer_prototype
-from zarr.core.sync import sync
 from zarr.storage import MemoryStore
 
 from ..errors import StoreError
@@ -29,11 +25,12 @@ from .file_access import (
 from .layout import (
     ArraySpec,
     Fixed,
-    create_fixed,
-    create_result,
+    consolidated,
     data_attributes,
-    describe_group,
     fixed_arrays,
+    fixed_metadata,
+    group_metadata,
+    result_metadata,
 )
 from .record import Record
 from .zarr_store import RECORD, Store, open_store, root_document
@@ -113,22 +110,18 @@ def _filled(
     group: Group,
     fixed: Mapping[str, Fixed],
 ) -> Store:
-    root = zarr.open_group(files, mode="w")
-    for name, spec in specs.items():
-        create_result(root, name, spec, record.run.chunk)
-    for name, one in fixed.items():
-        create_fixed(root, name, one)
-    root["group"].attrs["group"] = json.dumps(describe_group(group))
+    results = {name: result_metadata(spec, record.run.chunk) for name, spec in specs.items()}
+    once = {name: fixed_metadata(one) for name, one in fixed.items()}
     about = {"record": record.to_json(), "files": {name: {} for name in fixed}}
-    root.attrs.update(
-        {**data_attributes(record, group, {**specs, **fixed}), RECORD: json.dumps(about)}
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # consolidated, and zarr's own extension
-        zarr.consolidate_metadata(files)
-    content = sync(files.get("zarr.json", default_buffer_prototype()))
-    assert content is not None
-    store = Store(files, json.loads(content.to_bytes()))
+    attributes = data_attributes(record, group, {**specs, **fixed})
+    document = {
+        "attributes": {**attributes, RECORD: json.dumps(about)},
+        "zarr_format": 3,
+        "consolidated_metadata": consolidated({**results, **once, "group": group_metadata(group)}),
+        "node_type": "group",
+    }
+    store = Store(files, document)
+    store.write_metadata()
     store.write_fixed(fixed)
     store.seal()
     return store

@@ -114,7 +114,7 @@ def create_file(path: Path, content: bytes) -> bool:
     return True
 
 
-def not_regular(root: Path, key: str, folders: set[str]) -> str:
+def irregular_file(root: Path, key: str, folders: set[str]) -> str:
     """Return what is wrong with a file of a store that is none, or that lies behind a link.
 
     A pipe would be read for ever, and a link leads out of the store. `folders` are those that were
@@ -140,7 +140,7 @@ def behind_link(root: Path, key: str, folders: set[str]) -> str:
     return ""
 
 
-def read_files(paths: Sequence[Path], most: int = _MOST_BYTES) -> Iterator[bytes | None]:
+def read_store_files(paths: Sequence[Path], most: int = _MOST_BYTES) -> Iterator[bytes | None]:
     """Read files, remote ones all at once; None for one that is missing, too large or no file."""
     if paths and is_remote(paths[0]):
         places = [path.path for path in paths]  # type: ignore[attr-defined]
@@ -162,7 +162,7 @@ def read_files(paths: Sequence[Path], most: int = _MOST_BYTES) -> Iterator[bytes
             yield None
 
 
-def listed_files(folder: Path, expected: Iterable[str]) -> Iterator[str]:
+def listed_store_files(folder: Path, expected: Iterable[str]) -> Iterator[str]:
     """Yield the names of the files in a folder; those of `expected` where none can be listed."""
     if not is_remote(folder):
         with suppress(FileNotFoundError):
@@ -171,14 +171,14 @@ def listed_files(folder: Path, expected: Iterable[str]) -> Iterator[str]:
     system, place = folder.fs, folder.path  # type: ignore[attr-defined]
     if "http" in system.protocol:  # a web server need not list its folders
         names = [*expected]
-        read = read_files([folder / name for name in names])
+        read = read_store_files([folder / name for name in names])
         yield from (name for name, content in zip(names, read, strict=True) if content is not None)
         return
     with suppress(FileNotFoundError):
         yield from (one.rstrip("/").rpartition("/")[2] for one in system.ls(place, detail=False))
 
 
-def sizes_below(folder: Path) -> Callable[[str], int | None] | None:
+def file_sizes_below(folder: Path) -> Callable[[str], int | None] | None:
     """Return the size of any file in a folder, None if it is missing; None if none can be known.
 
     Remote files are listed once.
@@ -261,7 +261,8 @@ def locked(path: Path | None, shared: bool = False) -> Iterator[None]:
     if path is None or is_remote(path):
         yield
         return
-    with _lock(path, path, f"{str(path)!r} is being written by another scan", shared):
+    taken = f"{str(path)!r} is being written by another scan; wait until it ends"
+    with _lock(path, path, taken, shared):
         yield
 
 
@@ -285,10 +286,12 @@ def claimed_part(path: Path, part: str) -> Iterator[None]:
             elif other.suffix != f".{count}":
                 raise StoreError(
                     f"part: expected a part of {other.suffix[1:]}, as in other processes that "
-                    f"write to {str(path)!r} now, got {part}"
+                    f"write to {str(path)!r} now, got {part}; wait until they end, or divide this "
+                    "scan alike"
                 )
         own.touch()
-    with _lock(path, own, f"part {part} of {str(path)!r} is being scanned by another process"):
+    busy = f"part {part} of {str(path)!r} is being scanned by another process"
+    with _lock(path, own, f"{busy}; wait until it ends"):
         try:
             yield
         finally:

@@ -8,22 +8,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import zarr
-from zarr.codecs import BloscCodec, Crc32cCodec
 
 from ..groups import Group, Layout
 from .record import Json, Record
 
-if TYPE_CHECKING:
-    import zarr
-
-_MISSING = {"f": np.nan, "i": -1, "u": 0, "b": False}
+_MISSING = {"f": "NaN", "i": -1, "u": 0, "b": False}
 _CHUNK_BYTES = 1 << 22
+_LOOKED_AT = 1 << 10  # values of a sequence, for their type and size
 _FACTS = ("metadata", "class names")
 _MOST_IN_A_CHUNK = 1 << 31  # bytes that the compressor can hold
 _MOST_OF_GROUP = 1 << 24  # numbers that are read when a store is opened
@@ -79,10 +75,10 @@ class ArraySpec:
 
 @dataclass(frozen=True)
 class Fixed:
-    """An array that is written once, when a store is created."""
+    """What is written once, when a store is created: an array, or a sequence, read in parts."""
 
     dims: tuple[str, ...]
-    values: np.ndarray
+    values: Any
     attributes: Json
 
 
@@ -125,40 +121,56 @@ def data_attributes(record: Record, group: Group, arrays: Mapping[str, Fixed | A
     }
 
 
-def create_result(root: zarr.Group, name: str, spec: ArraySpec, chunk: int) -> None:
-    """Create an array of results, one chunk for each unit."""
+def result_metadata(spec: ArraySpec, chunk: int) -> Json:
+    """Return the metadata of an array of results, one chunk for each unit."""
     sizes = {"model": 1, "sample": chunk}
     chunks = tuple(
         min(sizes.get(dim, size), max(size, 1))
         for dim, size in zip(spec.dims, spec.shape, strict=True)
     )
-    _create(root, name, spec, chunks)
+    return _metadata(spec, chunks)
 
 
-def create_fixed(root: zarr.Group, name: str, fixed: Fixed) -> None:
-    """Create an array that is written once, in chunks of a few megabytes."""
-    values = fixed.values
-    text = values.dtype.kind in "UO"
-    rows = max(1, _CHUNK_BYTES // max(1, values[:1].nbytes)) if values.ndim else 1
-    first = 1 if fixed.dims == ("model",) else min(rows, max(1, len(values)))
-    dtype = "string" if text else values.dtype.newbyteorder("=").name
-    chunks = (first, *(max(1, size) for size in values.shape[1:]))
-    _create(root, name, ArraySpec(fixed.dims, values.shape, dtype, fixed.attributes), chunks)
+def fixed_metadata(fixed: Fixed) -> Json:
+    """Return the metadata of an array that is written once, in chunks of a few megabytes."""
+    count, few = len(fixed.values), np.asarray(fixed.values[:_LOOKED_AT])
+    rows = max(1, _CHUNK_BYTES // max(1, few[:1].nbytes))
+    first = 1 if fixed.dims == ("model",) else min(rows, max(1, count))
+    dtype = "string" if few.dtype.kind in "UO" else few.dtype.newbyteorder("=").name
+    chunks = (first, *(max(1, size) for size in few.shape[1:]))
+    spec = ArraySpec(fixed.dims, (count, *few.shape[1:]), dtype, fixed.attributes)
+    return _metadata(spec, chunks)
 
 
-def _create(root: zarr.Group, name: str, spec: ArraySpec, chunks: tuple[int, ...]) -> None:
+def _metadata(spec: ArraySpec, chunks: tuple[int, ...]) -> Json:
+    """Return the metadata of an array, as Zarr's specification has them."""
     text = spec.dtype == "string"
-    blosc = BloscCodec(cname="zstd", clevel=1, shuffle="noshuffle" if text else "bitshuffle")
-    root.create_array(
-        name,
-        shape=spec.shape,
-        dtype=spec.dtype,
-        chunks=chunks,
-        dimension_names=spec.dims or None,
-        fill_value="" if text else _MISSING[np.dtype(spec.dtype).kind],
-        compressors=[blosc, Crc32cCodec()],
-        attributes={key: _for_netcdf(value) for key, value in spec.attributes.items()},
-    )
+    size = 1 if text else np.dtype(spec.dtype).itemsize
+    encoding = {"configuration": {"endian": "little"}} if size > 1 else {}
+    blosc = {
+        "typesize": size,
+        "cname": "zstd",
+        "clevel": 1,
+        "shuffle": "noshuffle" if text else "bitshuffle",
+        "blocksize": 0,
+    }
+    return {
+        "shape": [*spec.shape],
+        "data_type": spec.dtype,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [*chunks]}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": "" if text else _MISSING[np.dtype(spec.dtype).kind],
+        "codecs": [
+            {"name": "vlen-utf8", "configuration": {}} if text else {"name": "bytes", **encoding},
+            {"name": "blosc", "configuration": blosc},
+            {"name": "crc32c"},
+        ],
+        "attributes": {key: _for_netcdf(value) for key, value in spec.attributes.items()},
+        **({"dimension_names": [*spec.dims]} if spec.dims else {}),
+        "zarr_format": 3,
+        "node_type": "array",
+        "storage_transformers": [],
+    }
 
 
 def _for_netcdf(value: object) -> str | int | float:
@@ -167,28 +179,23 @@ def _for_netcdf(value: object) -> str | int | float:
     return value if isinstance(value, str | int | float) else json.dumps(value)
 
 
-def dims_of(metadata: Json) -> tuple[str, ...]:
+def array_dims(metadata: Json) -> tuple[str, ...]:
     """Return the dimensions of an array from its metadata."""
     return tuple(metadata.get("dimension_names") or ())
 
 
-def by_model(metadata: Json) -> bool:
-    """Check whether an array of results has a model dimension."""
-    return dims_of(metadata)[:2] == ("model", "sample")
-
-
-def check_sizes(record: Record, arrays: Json, fixed: Json) -> None:
+def check_array_sizes(record: Record, arrays: Json, fixed: Json) -> None:
     """Check the sizes of all arrays against the record, before anything is allocated."""
     sizes = {"model": len(record.models), "sample": record.data.samples}
     elements = {
-        arrays[name]["shape"][dims_of(arrays[name]).index("element")]
+        arrays[name]["shape"][array_dims(arrays[name]).index("element")]
         for name in arrays
-        if "element" in dims_of(arrays[name])
+        if "element" in array_dims(arrays[name])
     }
     if len(elements) != 1:
         raise ValueError("its arrays have different numbers of elements")
     for name, metadata in arrays.items():
-        dims, shape = dims_of(metadata), metadata["shape"]
+        dims, shape = array_dims(metadata), metadata["shape"]
         chunk = metadata["chunk_grid"]["configuration"]["chunk_shape"]
         expected = [sizes.get(dim, size) for dim, size in zip(dims, shape, strict=False)]
         if dims and (len(dims) != len(shape) or expected != list(shape)):
@@ -210,9 +217,9 @@ def check_sizes(record: Record, arrays: Json, fixed: Json) -> None:
                 raise ValueError(f"the chunks of {name} do not fit the record")
 
 
-def describe_group(group: Group) -> Json:
-    """Return what is not stored as an array: names, coordinates and layout."""
-    return {
+def group_metadata(group: Group) -> Json:
+    """Return the metadata of the folder with the arrays of a group, and what is none of these."""
+    about = {
         "spec": group.spec,
         "measure": group.measure,
         "identity": group.identity,
@@ -223,6 +230,12 @@ def describe_group(group: Group) -> Json:
         "layout": group.layout.kind,
         "axes": {name: values.tolist() for name, values in group.layout.axes.items()},
     }
+    return {
+        "attributes": {"group": json.dumps(about)},
+        "zarr_format": 3,
+        "consolidated_metadata": consolidated({}),
+        "node_type": "group",
+    }
 
 
 def _part(stored: object) -> np.ndarray:
@@ -231,13 +244,19 @@ def _part(stored: object) -> np.ndarray:
     return values if values.dtype.kind in "fiub" else np.array(values.tolist())
 
 
-def read_group(root: zarr.Group) -> Group:
-    """Return the group of a store."""
-    folder: Any = root["group"]
-    about: Json = json.loads(folder.attrs["group"])
-    weights = np.asarray(folder["weights"][:])
+def consolidated(metadata: Json) -> Json:
+    """Return the metadata of all that is in a folder, as its root has them for xarray."""
+    order = sorted(metadata, key=lambda name: (name.count("/"), name))
+    every = {name: metadata[name] for name in order}
+    return {"kind": "inline", "must_understand": False, "metadata": every}
+
+
+def read_group(metadata: Json, read: Callable[[str], np.ndarray]) -> Group:
+    """Return the group of a store from the metadata of its folder and from its arrays."""
+    about: Json = json.loads(metadata["attributes"]["group"])
+    weights = read("group/weights")
     return Group(
-        parts={name: _part(folder[name][:]) for name in about["parts"]},
+        parts={name: _part(read(f"group/{name}")) for name in about["parts"]},
         count=len(weights),
         exact_on_grid=about["exact_on_grid"],
         spec=about["spec"],
@@ -246,7 +265,7 @@ def read_group(root: zarr.Group) -> Group:
         coords={name: np.asarray(values) for name, values in about["coords"].items()},
         layout=Layout(
             about["layout"],
-            np.asarray(folder["index"][:]),
+            read("group/index"),
             {name: np.asarray(values) for name, values in about["axes"].items()},
         ),
         identity=about["identity"],

@@ -18,15 +18,17 @@ from .checksums import zarr_settings
 from .file_access import explained_store_errors
 from .layout import read_group
 from .record import Json
-from .verification import Damage, lost_flags, refuse_missing, verify
+from .verification import Damage, refuse_missing_files, units_without_mark, verify
 from .zarr_store import Store, open_store
 
 if TYPE_CHECKING:
     import xarray as xr
 
+_NUMBERS = "fiub"
 _VALUES_AT_ONCE = 1 << 20
 _HELD_BYTES = 1 << 28
-_HELD_COORDINATES = 1 << 24  # of more samples, labels and names stay on disk
+_HELD_NUMBERS, _HELD_TEXTS = 1 << 22, 1 << 18
+"""Of coordinates: of more samples, labels and names stay on disk."""
 _DAMAGED = "is too damaged to read; it is left unchanged"
 
 
@@ -47,8 +49,8 @@ class Scan:
         self.record = store.record
         self.path = store.path
         with explained_store_errors(store.name, _DAMAGED):
-            refuse_missing(store)
-            self.group = read_group(store.root)
+            refuse_missing_files(store)
+            self.group = read_group(store.nodes["group"], store.read_fixed)
             if self.group.fingerprint() != self.record.group.fingerprint:
                 raise StoreError(f"{store.name} is damaged: its group does not match its record")
         _warn_of_lost_flags(store)
@@ -171,8 +173,7 @@ class Scan:
     def _fixed(self, name: str) -> np.ndarray:
         """Read an array that was written once."""
         with explained_store_errors(self._store.name, _DAMAGED):
-            array: Any = self._store.root[name]
-            return _text(np.asarray(array[:]))
+            return _text(self._store.read_fixed(name))
 
     def __repr__(self) -> str:
         sizes = self.data.sizes
@@ -182,7 +183,7 @@ class Scan:
 
 
 def _warn_of_lost_flags(store: Store) -> None:
-    lost = lost_flags(store)
+    lost = units_without_mark(store)
     if lost:
         warnings.warn(
             f"{store.name}: {len(lost)} units have results but no valid mark of this scan that "
@@ -202,7 +203,11 @@ def _dataset(store: Store) -> xr.Dataset:
         data = xr.open_zarr(
             store.files, chunks=chunks, consolidated=True, zarr_format=3, mask_and_scale=False
         )
-    held = {name: one for name, one in data.coords.items() if one.size <= _HELD_COORDINATES}
+    held = {
+        name: one
+        for name, one in data.coords.items()
+        if one.size <= (_HELD_NUMBERS if one.dtype.kind in _NUMBERS else _HELD_TEXTS)
+    }
     data = data.assign_coords(
         {name: (one.dims, _text(one.values), one.attrs) for name, one in held.items()}
     )
@@ -242,7 +247,7 @@ def _words(codes: np.ndarray) -> np.ndarray:
 
 def _text(values: np.ndarray) -> np.ndarray:
     """Return text in NumPy's oldest type, which every package reads."""
-    return values if values.dtype.kind in "fiub" else np.array(values.tolist())
+    return values if values.dtype.kind in _NUMBERS else np.array(values.tolist())
 
 
 def load(path: str | Path) -> Scan:

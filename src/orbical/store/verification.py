@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import StoreError
-from .checksums import CRC_BYTES, UnitKey, checksum_size, is_sound_chunk, mark_name
+from .checksums import CRC_BYTES, UnitKey, checksum_size, is_sound_chunk, unit_mark_name
 from .file_access import (
     FOLDER,
     MOST_DOCUMENT_BYTES,
     being_written,
     explained_store_errors,
+    file_sizes_below,
     in_turn,
+    irregular_file,
     is_remote,
-    listed_files,
-    not_regular,
-    read_files,
-    sizes_below,
+    listed_store_files,
+    read_store_files,
 )
-from .layout import Fixed, dims_of
+from .layout import Fixed, array_dims
 from .record import Json
 from .zarr_store import FOREIGN, Store
 
@@ -62,7 +62,7 @@ def _damages(
     """Find the files with a fault, of what is written once and of the units in `own` chunks."""
     if store.path is None:
         return
-    sizes = sizes_below(store.path)
+    sizes = file_sizes_below(store.path)
     fixed = store.fixed.items()
     once = [(f"{name}/c/{cell}", known) for name, one in fixed for cell, known in one.items()]
     yield from (Damage(key, why) for key, why in look(store.path, sizes, once))
@@ -78,11 +78,11 @@ def _damages(
 def _absent(store: Store, own: Callable[[int], bool]) -> Iterator[Damage]:
     """Find what a list of a bucket lacks: it loses no part of an object, so nothing is read."""
     assert store.path is not None
-    sizes = sizes_below(store.path)
+    sizes = file_sizes_below(store.path)
     if sizes is None:
         return
     once = [f"{name}/c/{cell}" for name, cells in store.fixed.items() for cell in cells]
-    once += [f"{name}/zarr.json" for name in store.document["consolidated_metadata"]["metadata"]]
+    once += [f"{name}/zarr.json" for name in store.nodes]
     yield from (Damage(key, "missing") for key in once if not sizes(key))
     for unit in store.units:
         if own(unit[1]):
@@ -97,7 +97,7 @@ def _by_size(path: Path, sizes: Sizes, files: Files) -> Faults:
     folders: set[str] = set()
     for key, known in files:
         size = sizes(key)
-        odd = "" if is_remote(path) else not_regular(path, key, folders)
+        odd = "" if is_remote(path) else irregular_file(path, key, folders)
         if size is None or odd or size != checksum_size(known):
             yield key, "missing" if size is None else odd or "damaged"
 
@@ -119,7 +119,7 @@ def _by_content(path: Path, sizes: Sizes, files: Files) -> Faults:
     faults = dict(_by_size(path, sizes, files))
     yield from faults.items()
     sized = [(key, known) for key, known in files if key not in faults]
-    contents = read_files([path / key for key, _ in sized])
+    contents = read_store_files([path / key for key, _ in sized])
     for (key, known), content in zip(sized, contents, strict=True):
         if content is None or not is_sound_chunk(content, known):
             yield key, "damaged"
@@ -128,10 +128,9 @@ def _by_content(path: Path, sizes: Sizes, files: Files) -> Faults:
 def _other_metadata(store: Store) -> Iterator[Damage]:
     """Find arrays whose own metadata differ from those in the root, which xarray reads."""
     assert store.path is not None
-    every = store.document["consolidated_metadata"]["metadata"]
-    paths = [store.path / f"{name}/zarr.json" for name in every]
-    contents = read_files(paths, MOST_DOCUMENT_BYTES)
-    for (name, expected), content in zip(every.items(), contents, strict=True):
+    paths = [store.path / f"{name}/zarr.json" for name in store.nodes]
+    contents = read_store_files(paths, MOST_DOCUMENT_BYTES)
+    for (name, expected), content in zip(store.nodes.items(), contents, strict=True):
         key = f"{name}/zarr.json"
         try:
             own = json.loads(content or b"")
@@ -150,13 +149,13 @@ def _compared(metadata: object, expected: Json) -> Json | None:
         return None
     found = {key: value for key, value in metadata.items() if key != "consolidated_metadata"}
     shape, known = found.get("shape"), expected.get("shape")
-    if isinstance(shape, list) and known and dims_of(expected)[:1] == ("model",):
+    if isinstance(shape, list) and known and array_dims(expected)[:1] == ("model",):
         more = bool(shape) and type(shape[0]) is int and shape[0] > known[0]
         found["shape"] = [*known[:1], *shape[1:]] if more else shape
     return found
 
 
-def refuse_missing(store: Store) -> None:
+def refuse_missing_files(store: Store) -> None:
     """Refuse a store that has lost a file; those of many or remote units when they are read."""
     if store.path is not None and not is_remote(store.path):
         own = _everywhere if store.is_small else lambda chunk: False
@@ -164,7 +163,7 @@ def refuse_missing(store: Store) -> None:
             raise store.lost(damage.key, damage.why)
 
 
-def lost_flags(store: Store) -> list[UnitKey]:
+def units_without_mark(store: Store) -> list[UnitKey]:
     """Find units whose arrays all exist but which are not known to be finished.
 
     A scan that is writing now, or was killed between the two, leaves one for a moment.
@@ -176,8 +175,8 @@ def lost_flags(store: Store) -> list[UnitKey]:
     if found and being_written(path):
         return []
     # A unit that another process finished since this store was opened has its mark by now.
-    names = {*listed_files(path / FOLDER, ())} if found else set()
-    marks = {key: mark_name(key, store.origin(key[0]), False) for key in found}
+    names = {*listed_store_files(path / FOLDER, ())} if found else set()
+    marks = {key: unit_mark_name(key, store.origin(key[0]), False) for key in found}
     return [key for key in found if key in store.unreadable or marks[key] not in names]
 
 
@@ -193,7 +192,7 @@ def _unmarked(store: Store, own: Callable[[int], bool]) -> Iterator[UnitKey]:
             continue
         first = Path(store.chunk_key(names[0], model, 0))
         depth = first.parts.index("c") + (1 if model is None else 2)
-        for chunk in listed_files(path.joinpath(*first.parts[:depth]), ()):
+        for chunk in listed_store_files(path.joinpath(*first.parts[:depth]), ()):
             key = (model, int(chunk)) if chunk.isdecimal() else None
             if key is None or key in store.units or key in store.unreadable or not own(key[1]):
                 continue
@@ -204,12 +203,12 @@ def _unmarked(store: Store, own: Callable[[int], bool]) -> Iterator[UnitKey]:
 def verify(store: Store) -> list[Damage]:
     """Read everything; return what is missing or damaged. Nothing is changed."""
     damages = _damages(store, _by_content, _everywhere)
-    return [*damages, *(_lost_flag(store, key) for key in lost_flags(store))]
+    return [*damages, *(_lost_flag(store, key) for key in units_without_mark(store))]
 
 
 def _lost_flag(store: Store, unit: UnitKey) -> Damage:
     foreign = store.unreadable.get(unit) == FOREIGN
-    mark = f"{FOLDER}/{mark_name(unit, store.origin(unit[0]), False)}"
+    mark = f"{FOLDER}/{unit_mark_name(unit, store.origin(unit[0]), False)}"
     return Damage(mark, FOREIGN if foreign else "missing or damaged", unit)
 
 

@@ -32,20 +32,21 @@ from zarr.core.sync import sync
 from zarr.storage import MemoryStore, StorePath
 
 from .._codecs import check_codecs
-from ..errors import StoreError
+from ..errors import InputError, StoreError
+from .blocks import row_runs
 from .checksums import (
     CRC_BYTES,
     CheckedStore,
     Ledger,
     UnitFile,
     UnitKey,
-    check_packed,
-    has_note,
+    check_chunk_bytes,
     json_digest,
     listed_units,
-    mark_name,
     parsed_unit,
     sealed_json,
+    unit_has_note,
+    unit_mark_name,
     unsealed_json,
     write_unit,
     zarr_settings,
@@ -58,13 +59,13 @@ from .file_access import (
     exists,
     explained_store_errors,
     in_turn,
+    irregular_file,
     is_remote,
-    not_regular,
-    read_files,
+    read_store_files,
     sync_files,
     write_file,
 )
-from .layout import Fixed, by_model, check_sizes, dims_of
+from .layout import Fixed, array_dims, check_array_sizes
 from .record import FORMAT, Json, ModelEntry, Record
 
 __all__ = ["Store", "open_store", "root_document"]
@@ -112,36 +113,43 @@ class Store(Ledger):
         """The name of the store in messages."""
         return "the scan in memory" if self.path is None else repr(str(self.path))
 
+    @property
+    def nodes(self) -> Json:
+        """The metadata of all arrays and folders, by name."""
+        found: Json = self.document["consolidated_metadata"]["metadata"]
+        return found
+
     @cached_property
     def metadata(self) -> Json:
         """The metadata of all arrays, by name."""
-        consolidated = self.document["consolidated_metadata"]["metadata"]
-        return {name: one for name, one in consolidated.items() if one["node_type"] == "array"}
+        return {name: one for name, one in self.nodes.items() if one["node_type"] == "array"}
 
-    @cached_property
-    def root(self) -> zarr.Group:
-        """The Zarr group."""
+    def array(self, name: str) -> Any:
+        """Open an array by the metadata here: others may add models and write theirs meanwhile."""
         with zarr_settings():
-            return zarr.open_group(self.files, mode="r+", use_consolidated=True, zarr_format=3)
+            return zarr.Array.from_dict(StorePath(self.files, name), self.metadata[name])
+
+    def read_fixed(self, name: str) -> np.ndarray:
+        """Read an array that was written once."""
+        array = self.array(name)
+        first = "/".join([name, "c", *["0"] * array.ndim])
+        whole = self._local_chunk(array, first) if array.shape == array.chunks else None
+        return np.asarray(array[:]) if whole is None else whole.copy()
 
     @cached_property
     def arrays(self) -> dict[str, zarr.Array[Any]]:
-        """The arrays of results and of the truth, by name.
-
-        They are opened by the metadata here: others may add models and write theirs at this time.
-        """
-        with zarr_settings():
-            return {
-                name: zarr.Array.from_dict(StorePath(self.files, name), metadata)
-                for name, metadata in self.metadata.items()
-                if name in self.results or metadata["attributes"].get("meaning") == "truth"
-            }
+        """The arrays of results and of the truth, by name."""
+        return {
+            name: self.array(name)
+            for name, metadata in self.metadata.items()
+            if name in self.results or metadata["attributes"].get("meaning") == "truth"
+        }
 
     @cached_property
     def results(self) -> dict[str, bool]:
         """The arrays that units fill, and whether they have a model dimension."""
         return {
-            name: by_model(metadata)
+            name: array_dims(metadata)[:2] == ("model", "sample")
             for name, metadata in self.metadata.items()
             if name not in self.fixed
         }
@@ -204,7 +212,7 @@ class Store(Ledger):
     def _expected_marks(self) -> Iterator[str]:
         for key in self.keys:
             for noted in (False, True):
-                yield mark_name(key, self.origin(key[0]), noted)
+                yield unit_mark_name(key, self.origin(key[0]), noted)
 
     @property
     def is_small(self) -> bool:
@@ -219,7 +227,7 @@ class Store(Ledger):
             self._make_room()
             new = [key for key in asked if key not in self._read]
             paths = [self.path / FOLDER / self.units[key] for key in new]
-            for key, content in zip(new, read_files(paths, MOST_DOCUMENT_BYTES), strict=True):
+            for key, content in zip(new, read_store_files(paths, MOST_DOCUMENT_BYTES), strict=True):
                 self._take(key, content)
         yield from ((key, self._read.get(key)) for key in asked)
 
@@ -272,23 +280,12 @@ class Store(Ledger):
         return tuple(self.metadata[name]["shape"]) if name in self.metadata else ()
 
     def read(self, name: str, chunk: int, model: int | None = None) -> np.ndarray:
-        """Read one array of a unit.
-
-        Zarr hands each file through its event loop and several threads, which takes longer than to
-        read a small one; a local file of a finished unit is read and decoded in this thread.
-        """
-        array: Any = self.arrays[name]
+        """Read one array of a unit."""
         key, rows = self.chunk_key(name, model, chunk), self.record.rows(chunk)
-        usual = [codec["name"] for codec in self.metadata[name]["codecs"]] == CODECS
-        content = self._local_file(key) if usual and name in self.results else None
-        if content is None:
+        array: Any = self.arrays[name]
+        whole = self._local_chunk(array, key) if name in self.results else None
+        if whole is None:
             return np.asarray(array[rows if model is None else (model, rows)])
-        try:
-            check_packed(content, prod(array.chunks) * array.dtype.itemsize)
-            numbers = Blosc().decode(content[:-CRC_BYTES])
-        except (RuntimeError, StoreError) as error:
-            raise self.lost(key, "damaged") from error
-        whole = np.frombuffer(numbers, array.dtype).reshape(array.chunks)
         return (whole if model is None else whole[0])[: rows.stop - rows.start]
 
     def read_rows(self, name: str, rows: slice, model: int | None = None) -> np.ndarray:
@@ -304,12 +301,25 @@ class Store(Ledger):
         parts = [self.read(name, chunk, model) for chunk in chunks]
         return np.concatenate(parts)[start - chunks[0] * size :][: stop - start]
 
-    def _local_file(self, key: str) -> bytes | None:
-        """Read the file of a finished unit, None if there is none on this machine."""
-        files = self.files
-        if not isinstance(files, CheckedStore) or is_remote(files.root):
+    def _local_chunk(self, array: Any, key: str) -> np.ndarray | None:
+        """Read a chunk of numbers in this thread, None if there is none on this machine.
+
+        Zarr hands each file through its event loop and several threads, which takes longer than to
+        read a small one.
+        """
+        files, codecs = self.files, self.metadata[array.path]["codecs"]
+        usual = [codec["name"] for codec in codecs] == CODECS
+        if not usual or not isinstance(files, CheckedStore) or is_remote(files.root):
             return None
-        return files.read_local(key)
+        content = files.read_local(key)
+        if content is None:
+            return None
+        try:
+            check_chunk_bytes(content, prod(array.chunks) * array.dtype.itemsize)
+            numbers = Blosc().decode(content[:-CRC_BYTES])
+        except (RuntimeError, StoreError) as error:
+            raise self.lost(key, "damaged") from error
+        return np.frombuffer(numbers, array.dtype).reshape(array.chunks)
 
     def write(self, name: str, chunk: int, values: np.ndarray, model: int | None = None) -> None:
         """Write one array of a unit; a single number fills it."""
@@ -318,7 +328,7 @@ class Store(Ledger):
         if np.shape(values) not in ((), expected):  # Zarr would repeat some of them
             raise StoreError(
                 f"{self.name}: {name} of {self.unit_name(model, chunk)} has the shape {expected}, "
-                f"got {np.shape(values)}"
+                f"got {np.shape(values)}; let the model return one shape for all inputs"
             )
         with explained_store_errors(self.name, "cannot be written"):
             array[rows if model is None else (model, rows)] = values
@@ -360,7 +370,7 @@ class Store(Ledger):
 
     def _check_there(self) -> None:
         if self.path is not None and not (self.path / "zarr.json").exists():
-            raise StoreError(f"{self.name} was deleted during the scan")
+            raise StoreError(f"{self.name} was deleted during the scan; run it again")
 
     def forget(self, key: UnitKey) -> None:
         """Call a unit unfinished, and delete its arrays."""
@@ -384,7 +394,7 @@ class Store(Ledger):
         keys = [
             key
             for key, name in self.units.items()
-            if (model in (None, key[0])) and (self.path is None or has_note(name))
+            if (model in (None, key[0])) and (self.path is None or unit_has_note(name))
         ]
         for key, unit in self.read_units(keys):
             if unit is None:
@@ -423,7 +433,7 @@ class Store(Ledger):
         if self.path is None:
             return None
         with explained_store_errors(self.name, "is damaged: the claim of a model cannot be read"):
-            content = next(read_files([self._claim_file(place)], MOST_DOCUMENT_BYTES))
+            content = next(read_store_files([self._claim_file(place)], MOST_DOCUMENT_BYTES))
             return None if content is None else ModelEntry(**unsealed_json(content))
 
     def _claim_file(self, place: int) -> Path:
@@ -445,26 +455,28 @@ class Store(Ledger):
             self.record = replace(self.record, models=tuple(models))
             with explained_store_errors(self.name, "cannot be written"):
                 for name, metadata in self.metadata.items():
-                    if dims_of(metadata)[:1] == ("model",):
+                    if array_dims(metadata)[:1] == ("model",):
                         metadata["shape"][0] = len(models)
                         self._put(f"{name}/zarr.json", metadata)
-                # By its metadata here: others may write theirs at the same time.
-                place = StorePath(self.files, "model")
-                names: Any = zarr.Array.from_dict(place, self.metadata["model"])
-                names[old:] = np.array([one.name for one in models[old:]], dtype=object)
+                added = np.array([one.name for one in models[old:]], dtype=object)
+                self.array("model")[old:] = added
             self.seal()
 
     def write_fixed(self, fixed: Mapping[str, Fixed]) -> None:
         """Write the arrays that are written once."""
         with explained_store_errors(self.name, "cannot be written"):
             for name, one in fixed.items():
-                text = one.values.dtype.kind in "UO"
-                array: Any = self.root[name]
-                array[...] = one.values.astype(object) if text else one.values
+                array, text = self.array(name), self.metadata[name]["data_type"] == "string"
+                for rows in row_runs(len(one.values), array.chunks[0]):
+                    values = np.array(one.values[rows], object if text else None)
+                    if not text and not np.can_cast(values.dtype, array.dtype, "same_kind"):
+                        expected = f"{array.dtype} in {name!r}, as in its first values"
+                        raise InputError("data", expected, str(values.dtype))
+                    array[rows] = values
 
     def write_metadata(self) -> None:
         """Write the metadata of each array as the root has it."""
-        for name, metadata in self.document["consolidated_metadata"]["metadata"].items():
+        for name, metadata in self.nodes.items():
             own = {key: one for key, one in metadata.items() if key != "consolidated_metadata"}
             self._put(f"{name}/zarr.json", own)
 
@@ -481,7 +493,7 @@ class Store(Ledger):
         attributes[_HASH] = json_digest(self.document)
         with explained_store_errors(self.name, "cannot be written"):
             self._put("zarr.json", self.document)
-        self._reopen()
+        self.__dict__.pop("arrays", None)  # whose shapes may have changed
 
     def _put(self, key: str, document: object) -> None:
         content = json.dumps(document).encode()
@@ -490,10 +502,6 @@ class Store(Ledger):
         else:
             buffer = default_buffer_prototype().buffer.from_bytes(content)
             sync(self.files.set(key, buffer))
-
-    def _reopen(self) -> None:
-        for name in ("root", "arrays"):
-            self.__dict__.pop(name, None)
 
     def unit_name(self, model: int | None, chunk: int) -> str:
         """Return the name of a unit in messages."""
@@ -538,7 +546,7 @@ def open_store(path: Path) -> Store:
         _check_names(path, document)
         check_codecs(document)
         store = Store(CheckedStore.at(path), document)
-        check_sizes(store.record, store.metadata, store.fixed)
+        check_array_sizes(store.record, store.metadata, store.fixed)
     return store
 
 
@@ -557,10 +565,10 @@ def _check_names(path: Path, document: Json) -> None:
 def root_document(path: Path) -> Json:
     """Return the root of a folder that is a store of this format, sound or not."""
     root = path / "zarr.json"
-    odd = not_regular(path, root.name, set())
+    odd = irregular_file(path, root.name, set())
     if odd:
         raise ValueError(f"its root is {odd}")
-    content = next(read_files([root], MOST_DOCUMENT_BYTES))
+    content = next(read_store_files([root], MOST_DOCUMENT_BYTES))
     if content is None:
         if root.exists():
             raise ValueError("its root is too large")
@@ -571,6 +579,6 @@ def root_document(path: Path) -> Json:
     if about["format"] != FORMAT:
         raise StoreError(
             f"{str(path)!r} has format {about['format']!r}, this version reads {FORMAT}; scan "
-            "again into another store, or delete this one"
+            "again into another store, or replace this one with overwrite=True"
         )
     return document

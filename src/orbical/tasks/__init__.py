@@ -12,12 +12,13 @@ from ._answers import answer_changes, answer_variables, code_changes
 from ._maps import (
     UNSEEN,
     Places,
-    chosen_slices,
+    chosen_map_slices,
+    map_slices_at,
     middle_of,
-    reduced_labels,
+    reduced_label_maps,
     slice_picture,
-    slices_at,
 )
+from ._variables import ACTION_DEFECT, Variable
 from .atoms import DEFAULT_QUANTITIES, Atoms
 from .classification import CLASS_PROBABILITY, Choice, Classification, Ordinal, class_probabilities
 from .dense_regression import DenseRegression
@@ -27,11 +28,11 @@ from .flow import Flow
 from .key_points import COCO_EDGES, COCO_SIGMAS, COCO_SWAPS, KeyPoints
 from .multilabel import MultiLabel
 from .point_classification import PointClassification
-from .quantities import UNITS, Quantities, rounding_of
+from .quantities import UNITS, Quantities, quantity_rounding
 from .regression import Mixed, Regression
 from .segmentation import Segmentation
-from .structures import SYMBOLS, batch_of, display_name, is_structure
-from .task import ACTION_DEFECT, Reader, Task, Variable
+from .structures import SYMBOLS, batch_structures, display_name, is_structure
+from .task import Reader, Task
 from .text_lines import Text
 from .uncertainty import uncertainty_variances
 
@@ -87,10 +88,10 @@ def as_task(task: Task | str) -> Task:
     return TASKS[task]()  # type: ignore[call-arg]
 
 
-def takes(task: str, argument: str) -> bool:
+def task_takes(task: str, argument: str) -> bool:
     """Check whether the constructor of a task, by its name, has an argument.
 
-    >>> takes("detection", "classes"), takes("regression", "classes")
+    >>> task_takes("detection", "classes"), task_takes("regression", "classes")
     (True, False)
     """
     return argument in inspect.signature(TASKS[task]).parameters

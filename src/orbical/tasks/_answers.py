@@ -11,8 +11,8 @@ from torch import Tensor
 from .._trees import to_device
 from ..actions import Boxes
 from ..groups import Group
+from ._variables import Variable, per_element
 from .detection_matching import iou
-from .task import Variable, per_element
 
 END = -1
 """What follows the last character of a row."""
@@ -29,15 +29,6 @@ def answer_code_points(texts: Iterable[str], length: int) -> Tensor | None:
         return None
     full = [row + [END] * (length - len(row)) for row in rows]
     return torch.tensor(full, dtype=torch.int64).reshape(-1, length)
-
-
-def answer_texts(codes: Tensor) -> list[str]:
-    """Return the texts of rows of code points `[N, L]`.
-
-    >>> answer_texts(torch.tensor([[97, 98, -1]]))
-    ['ab']
-    """
-    return ["".join(chr(code) for code in row if code >= 0) for row in codes.tolist()]
 
 
 def answer_lengths(codes: Tensor) -> Tensor:
@@ -93,15 +84,20 @@ def majority_answer(codes: Tensor, weights: Tensor) -> Tensor:
     >>> majority_answer(torch.tensor([[7], [3], [3]]), torch.tensor([0.4, 0.3, 0.3])).tolist()
     [1]
     """
+    order, run, mass = _masses(codes, weights)
+    each = torch.empty_like(mass).scatter_(0, order, mass.gather(0, run))
+    # Sums of equal weights in another order may differ in their last bits.
+    return (each > each.amax(0) - 1e-9).to(torch.uint8).argmax(0)
+
+
+def _masses(codes: Tensor, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the order of codes `[K, B]`, the number of each in it, and the mass of each number."""
     ordered, order = codes.sort(dim=0)
     starts = torch.zeros_like(ordered)
     starts[1:] = ordered[1:] != ordered[:-1]
     run = starts.cumsum(0)
     mass = torch.zeros(codes.shape, dtype=torch.float64, device=codes.device)
-    mass.scatter_add_(0, run, weights.double()[order])
-    each = torch.empty_like(mass).scatter_(0, order, mass.gather(0, run))
-    # Sums of equal weights in another order may differ in their last bits.
-    return (each > each.amax(0) - 1e-9).to(torch.uint8).argmax(0)
+    return order, run, mass.scatter_add_(0, run, weights.double()[order])
 
 
 _IOU = 0.5
@@ -151,14 +147,9 @@ def code_changes(codes: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     >>> changed.tolist(), [round(share, 3) for share in pairs.tolist()]
     ([False, True], [0.0, 0.667])
     """
-    ordered, order = codes.sort(dim=1)
-    starts = torch.zeros_like(ordered)
-    starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    run = starts.cumsum(1)
-    mass = torch.zeros(codes.shape, dtype=torch.float64)
-    mass.scatter_add_(1, run, weights.double()[order])
-    changed, alike = run[:, -1] > 0, weights.double().square().sum()
-    pairs = ((1 - mass.square().sum(1)) / (1 - alike)).clamp(0, 1)
+    _, run, mass = _masses(codes.T, weights)
+    changed, alike = run[-1] > 0, weights.double().square().sum()
+    pairs = ((1 - mass.square().sum(0)) / (1 - alike)).clamp(0, 1)
     return changed, torch.where(changed, pairs, 0.0)  # 0 also if rounding or no pair says otherwise
 
 

@@ -13,8 +13,8 @@ from torch.nn.utils.rnn import pad_sequence
 
 from .._arrays import as_array
 from ..errors import InputError, ModelError
-from .detection_matching import Detections, inverted_boxes
-from .task import is_real, single_or_double, unreadable_output
+from ._reading import is_real, single_or_double, unreadable_output
+from .detection_matching import Detections, inverted_detection_boxes
 
 _NAMES = {
     "box": ("boxes", "box"),
@@ -55,7 +55,7 @@ def read_detections(given: object, most: int) -> Detections:
     return _most_confident(Detections(box, confidence, label.round()).without(absent), most)
 
 
-def read_objects(given: Any) -> object:
+def read_true_objects(given: Any) -> object:
     """Return targets that are a list of dictionaries, as torchvision's, as objects `[N, T, 5]`.
 
     Other targets are returned as they are.
@@ -63,7 +63,7 @@ def read_objects(given: Any) -> object:
     Example:
         >>> one = {"boxes": [[0, 0, 4, 4]], "labels": [2]}
         >>> two = {"boxes": [[0, 0, 2, 2], [1, 1, 3, 3]], "labels": [0, 1]}
-        >>> read_objects([one, two])[:, :, 4]
+        >>> read_true_objects([one, two])[:, :, 4]
         tensor([[2., nan],
                 [0., 1.]])
     """
@@ -91,17 +91,17 @@ def read_objects(given: Any) -> object:
     return pad_sequence(rows, batch_first=True, padding_value=torch.nan)
 
 
-def faults_in(found: Detections) -> dict[str, Tensor]:
+def detection_faults(found: Detections) -> dict[str, Tensor]:
     """Mark views `[...]` of detections `[..., M]` that cannot be used, by the reason.
 
     Example:
         >>> found = Detections.of(torch.tensor([[9.0, 0, 2, 4, 0.5, 1]]))
-        >>> [reason for reason, marks in faults_in(found).items() if marks]
+        >>> [reason for reason, marks in detection_faults(found).items() if marks]
         ['a box whose left > right or top > bottom']
     """
     return {
         "a confidence outside 0 .. 1": (found.confidence > 1 + 1e-6).any(-1),
-        "a box whose left > right or top > bottom": inverted_boxes(found.box).any(-1),
+        "a box whose left > right or top > bottom": inverted_detection_boxes(found.box).any(-1),
     }
 
 

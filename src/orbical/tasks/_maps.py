@@ -1,7 +1,7 @@
 """Means over the valid pixels of maps, and maps reduced to be stored at every element.
 
 Maps are `[..., H, W]`; those of volumes, `[..., D, H, W]`, are reduced to their middle slices, or
-to those that `slices_at` chooses.
+to those that `map_slices_at` chooses.
 
 What the pixels of class maps amount to (confusion, confidence by bin, regions, votes) is a sum over
 the pixels of a view, so that what a scan stores does not grow with the size of the images.
@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .._trees import Tree
-from ..actions import Action, ClassMaps, ValueMaps, Window, central_image, view_of
+from ..actions import Action, ClassMaps, ValueMaps, Window, action_view, central_image
 from ..errors import InputError, ModelError
 from ..groups import Group
 from .task import Task
@@ -36,7 +36,7 @@ _SLICES: ContextVar[Places | None] = ContextVar("slices", default=None)
 
 
 @contextmanager
-def slices_at(places: Places | None) -> Iterator[None]:
+def map_slices_at(places: Places | None) -> Iterator[None]:
     """Reduce volumes to the slices at a depth, a row and a column; None for the middle ones."""
     token = _SLICES.set(places)
     try:
@@ -58,7 +58,7 @@ class MapTask(Task):
         self.interpolation, self._output = interpolation, output
         seen = self.input.size if isinstance(self.input, Window) else None
         self.window = seen if window is None else window
-        volumes = view_of(self.input) == "volume"
+        volumes = action_view(self.input) == "volume"
         self._sides = ("depth", "row", "column") if volumes else ("row", "column")
         sides = self._sides if self.window is None else ("image_row", "image_column")
         self.truth_dims = (*lead, *sides)
@@ -92,7 +92,7 @@ class MapTask(Task):
 
     def average(self, outputs: Tensor, weights: Tensor, valid: Tensor | None) -> Tensor:
         """Average over the elements that see a pixel."""
-        return seen_mean(outputs, weights, valid)
+        return seen_map_mean(outputs, weights, valid)
 
     def areas(self, maps: Tensor) -> Tensor | None:
         """Return how much each place of maps `[..., H, W]` counts; None if all count alike."""
@@ -113,7 +113,7 @@ def vector_lengths(vectors: Tensor) -> Tensor:
     return length
 
 
-def masked_mean(values: Tensor, valid: Tensor | None, areas: Tensor | None = None) -> Tensor:
+def masked_map_mean(values: Tensor, valid: Tensor | None, areas: Tensor | None = None) -> Tensor:
     """Average maps `[K, B, ...]` over the places that are valid for each element.
 
     `valid` is `[K, ...]`, or `[K, B, ...]`; `areas` is how much each place counts.
@@ -127,7 +127,7 @@ def masked_mean(values: Tensor, valid: Tensor | None, areas: Tensor | None = Non
     return shown.flatten(2).sum(-1) / counted.flatten(2).sum(-1).clamp_min(least)
 
 
-def seen_mean(fields: Tensor, weights: Tensor, valid: Tensor | None) -> Tensor:
+def seen_map_mean(fields: Tensor, weights: Tensor, valid: Tensor | None) -> Tensor:
     """Average `[K, B, C, ...]` over the elements that see each pixel, to `[B, C, ...]`."""
     if valid is None:
         first = fields[0]
@@ -162,7 +162,8 @@ class RunningMean:
             self._squares = maps.new_zeros(maps.shape[1])
         sides = [1] * (maps.ndim - 3)
         if seen is None:
-            seen = maps.new_ones(len(maps), *sides).bool()
+            away = maps - self._first
+            seen = maps.new_ones(len(maps), *sides)
             count = torch.full_like(weights, self._shares[0].numel())
         else:
             count = (seen * self._areas).flatten(1).sum(1).clamp_min(_LEAST)
@@ -170,14 +171,16 @@ class RunningMean:
             earliest = len(maps) - (seen * ranks).amax(0).clamp_min(1)
             new = maps.gather(0, earliest.expand(1, *maps.shape[1:]))[0]
             self._first = self._first.where(self._shares[0] > 0, new)
+            away = (maps - self._first).mul_(seen[:, None, None])
         # Every map counts by its weight where it is seen; its distance is a mean over its places.
-        rates = torch.stack([weights, weights / count]).to(maps).reshape(2, -1, *sides) * seen
-        away = maps - self._first
-        for place, one in enumerate(rates.unbind(1)):  # one by one: blocks change no bit
-            self._sums.addcmul_(away[place], one[:, None, None])
-            self._shares += one
-        squares = away.square_().sum(2) * (rates[1] * self._areas)[:, None]
-        self._squares += squares.flatten(2).sum((0, 2))
+        rates = torch.stack([weights, weights / count]).to(maps)
+        # Sums rather than products of matrices, which may be computed in reduced precision.
+        self._shares += torch.stack([(rate.reshape(-1, *sides) * seen).sum(0) for rate in rates])
+        for sums, rate in zip(self._sums.flatten(1), rates, strict=True):
+            sums.addmv_(away.flatten(1).T, rate)
+        weighted = away if self._areas.ndim == 0 else away.mul_(self._areas.sqrt())
+        squares = torch.linalg.vector_norm(weighted, dim=-1).square_()
+        self._squares += (rates[1][:, None] * squares.flatten(2).sum(-1)).sum(0)
 
     def result(self) -> tuple[Tensor, Tensor]:
         """Return the mean `[B, C, ...]` and the root mean square distance from it `[B]`."""
@@ -188,7 +191,7 @@ class RunningMean:
         return self._first + step, (self._squares + apart).clamp_min(0).sqrt()
 
 
-def block_means(values: Tensor, valid: Tensor | None, size: int | tuple[int, int]) -> Tensor:
+def map_block_means(values: Tensor, valid: Tensor | None, size: int | tuple[int, int]) -> Tensor:
     """Reduce `[K, B, H, W]` to means over the valid pixels of blocks, NaN where there are none."""
     if valid is None:
         return F.adaptive_avg_pool2d(values, size)
@@ -196,15 +199,15 @@ def block_means(values: Tensor, valid: Tensor | None, size: int | tuple[int, int
     return F.adaptive_avg_pool2d(_masked(values, valid), size) / share  # 0 / 0 is NaN
 
 
-def reduced_means(values: Tensor, valid: Tensor | None) -> Tensor:
+def reduced_mean_maps(values: Tensor, valid: Tensor | None) -> Tensor:
     """Reduce maps `[K, B, H, W]`, or the middle slices of `[K, B, D, H, W]`, to block means."""
     if values.ndim == 4:
         height, width = _reduced_sides(values.shape[-2:], MAP_SIDE)
-        return block_means(values, valid, (height, width))
-    masks = (None,) * 3 if valid is None else chosen_slices(_as_mask(valid, values))
+        return map_block_means(values, valid, (height, width))
+    masks = (None,) * 3 if valid is None else chosen_map_slices(_as_mask(valid, values))
     sizes = _slice_sizes(values, MAP_SIDE)
-    parts = zip(chosen_slices(values), masks, sizes, strict=True)
-    return _joined([block_means(part, mask, size) for part, mask, size in parts], torch.nan)
+    parts = zip(chosen_map_slices(values), masks, sizes, strict=True)
+    return _joined([map_block_means(part, mask, size) for part, mask, size in parts], torch.nan)
 
 
 def _middle_pixels(labels: Tensor) -> Tensor:
@@ -213,23 +216,23 @@ def _middle_pixels(labels: Tensor) -> Tensor:
     >>> _middle_pixels(torch.zeros(180, 240)).shape, _middle_pixels(torch.zeros(16, 16)).shape
     (torch.Size([24, 32]), torch.Size([16, 16]))
     """
-    return grid_values(labels, 2, MAP_SIDE)
+    return map_values_on_grid(labels, 2, MAP_SIDE)
 
 
-def reduced_labels(labels: Tensor) -> Tensor:
+def reduced_label_maps(labels: Tensor) -> Tensor:
     """Reduce label maps `[K, B, H, W]`, or the middle slices of `[K, B, D, H, W]`."""
     return _middle_pixels(labels) if labels.ndim == 4 else slice_picture(labels, UNSEEN)
 
 
-def reduced_values(values: Tensor) -> Tensor:
+def reduced_value_maps(values: Tensor) -> Tensor:
     """Reduce maps `[K, B, H, W]`, or the middle slices of `[K, B, D, H, W]`, to middle pixels."""
     return _middle_pixels(values) if values.ndim == 4 else slice_picture(values, torch.nan)
 
 
-def grid_values(maps: Tensor, sides: int, cells: int) -> Tensor:
+def map_values_on_grid(maps: Tensor, sides: int, cells: int) -> Tensor:
     """Return maps whose last `sides` dimensions are reduced to middles of at most `cells` blocks.
 
-    >>> grid_values(torch.zeros(5, 8, 8, 4), 3, 6).shape
+    >>> map_values_on_grid(torch.zeros(5, 8, 8, 4), 3, 6).shape
     torch.Size([5, 6, 6, 3])
     """
     return _chosen(maps, _reduced_sides(maps.shape[-sides:], cells))
@@ -246,7 +249,7 @@ def slice_picture(volumes: Tensor, empty: float, side: int = MAP_SIDE) -> Tensor
             [ 6,  7, -1, -1, -1]])
     """
     sizes = _slice_sizes(volumes, side)
-    parts = zip(chosen_slices(volumes), sizes, strict=True)
+    parts = zip(chosen_map_slices(volumes), sizes, strict=True)
     return _joined([_chosen(part, size) for part, size in parts], empty)
 
 
@@ -256,7 +259,7 @@ def middle_of(sides: tuple[int, ...]) -> Places:
     return depth, row, column
 
 
-def chosen_slices(volumes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def chosen_map_slices(volumes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return three slices of `[..., D, H, W]`: row x column, row x depth, depth x column."""
     depth, row, column = _SLICES.get() or middle_of(volumes.shape[-3:])
     across = volumes[..., column].transpose(-2, -1)
@@ -348,7 +351,7 @@ def tally(sure: Tensor, predicted: Tensor, truth: Tensor, judged: Tensor, classe
     cell.add_(predicted, alpha=2 * BINS).add_(predicted == truth, alpha=BINS)
     steps = (sure * _STEPS).round_().long()
     cells = (classes, 2, BINS)
-    found = _sums_by_cell(cell, judged, math.prod(cells), None, steps)
+    found = _counts_and_sums(cell, judged, math.prod(cells), steps)
     count, total = (each.unflatten(-1, cells) for each in found)
     (true,) = _sums_by_cell(truth.clamp(0, classes - 1).int() + 1, judged, classes, None)
     said, both = count.sum((-2, -1)), count[..., 1, :].sum(-1)
@@ -377,24 +380,26 @@ def class_votes(winners: Tensor, valid: Tensor | None, classes: int) -> Tensor:
 
     `valid` is `[K, ...]`, or `[K, B, ...]`.
     """
-    lead, places = winners.shape[:2], winners[0, 0].numel()
-    index = winners.long().flatten(2) * places + torch.arange(places, device=winners.device)
-    seen = torch.ones(1, 1, 1, dtype=torch.int32, device=winners.device)
+    (count, samples), places = winners.shape[:2], winners[0, 0].numel()
+    device = winners.device
+    first = torch.arange(samples, device=device)[:, None] * (classes * places)
+    index = torch.add(first + torch.arange(places, device=device), winners.flatten(2), alpha=places)
+    seen = torch.ones(1, 1, 1, dtype=torch.int32, device=device)
     if valid is not None:
-        seen = valid.reshape(lead[0], -1, places).int()
-    found = torch.zeros(lead[1], classes * places, dtype=torch.int32, device=winners.device)
-    added = (each.transpose(0, 1).flatten(1) for each in (index, seen.expand_as(index)))
-    return found.scatter_add_(1, *added).reshape(-1, classes, places)
+        seen = valid.reshape(count, -1, places).int()
+    found = torch.zeros(samples * classes * places, dtype=torch.int32, device=device)
+    found.scatter_add_(0, index.flatten(), seen.expand_as(index).flatten())
+    return found.reshape(samples, classes, places)
 
 
-def vote_disagreement(votes: Tensor) -> dict[str, Tensor]:
+def map_vote_disagreement(votes: Tensor) -> dict[str, Tensor]:
     """Return how often un-transformed classes differ along the orbit, `[B]`, from their votes.
 
     Of the pixels that at least two elements see: the share whose class is not the same at all of
     them, and the share of pairs of elements that disagree.
 
     >>> winners = torch.tensor([[[[0, 1]]], [[[0, 0]]], [[[0, 0]]]])
-    >>> shares = vote_disagreement(class_votes(winners, None, 2))
+    >>> shares = map_vote_disagreement(class_votes(winners, None, 2))
     >>> {name: round(float(share), 3) for name, share in shares.items()}
     {'changed_pixels': 0.5, 'changed_pairs': 0.333}
     """
@@ -407,6 +412,19 @@ def vote_disagreement(votes: Tensor) -> dict[str, Tensor]:
         "changed_pixels": changed.sum(-1) / total,
         "changed_pairs": ((1 - alike) * judged).sum(-1) / total,
     }
+
+
+def _counts_and_sums(cell: Tensor, judged: Tensor, cells: int, steps: Tensor) -> list[Tensor]:
+    """Return the number of judged pixels in each cell, and the sum of their steps.
+
+    Both fit into one number for views of fewer than half a million pixels, which halves the work.
+    """
+    bits = cell[0, 0].numel().bit_length()
+    shift = _STEPS.bit_length() + bits
+    if shift + bits > 63:
+        return _sums_by_cell(cell, judged, cells, None, steps)
+    (both,) = _sums_by_cell(cell, judged, cells, steps.add_(2**shift))
+    return [both >> shift, both & (2**shift - 1)]
 
 
 def _sums_by_cell(cell: Tensor, judged: Tensor, cells: int, *values: Tensor | None) -> list[Tensor]:

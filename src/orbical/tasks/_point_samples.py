@@ -9,38 +9,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .. import actions
 from .._ragged import NODES, from_ragged, graph_fields, to_padded
 from .._trees import Tree
-from ..actions import (
-    Action,
-    ActionTree,
-    Fields,
-    Frames,
-    Images,
-    Points,
-    Rows,
-    Signals,
-    SignalWindow,
-    as_action,
-    flat_actions,
-    is_own_action,
-)
+from ..actions import Action, ActionTree, Frames, flat_actions
 from ..errors import InputError, ModelError
 
-CLOUDS = {"pos": Points(), "mask": Rows()}
+CLOUDS = {"pos": actions.Points(), "mask": actions.Rows()}
 """The usual actions on clouds of different sizes."""
 
 
-def point_values(input: ActionTree | None) -> Action:
+def point_action(input: ActionTree | None) -> Action:
     """Return how numbers of points move: with the samples of their signal, or else with rows."""
-    for leaf in flat_actions(as_action(Images() if input is None else input)):
-        if (
-            isinstance(leaf, Signals)
-            and not isinstance(leaf, SignalWindow)
-            and not is_own_action(leaf)
-        ):
-            return Frames()
-    return Rows()
+    leaves = [] if input is None else flat_actions(actions.as_action(input))
+    of_signals = (leaf for leaf in leaves if isinstance(leaf, actions.Signals))
+    whole = (leaf for leaf in of_signals if not isinstance(leaf, actions.SignalWindow))
+    return actions.Rows() if all(map(actions.is_own_action, whole)) else Frames()
 
 
 def check_frames(action: Action, count: int, moved: Tree) -> None:
@@ -57,7 +41,7 @@ def check_frames(action: Action, count: int, moved: Tree) -> None:
         )
 
 
-def padded_samples(data: Any, action: Action, unknown: float) -> object:
+def padded_points(data: Any, action: Action, unknown: float) -> object:
     """Return samples of different sizes, and their targets by point, as padded arrays.
 
     Takes lists of clouds `[n, d]`, ragged batches with `ptr` or `batch`, and graphs of PyG, whose
@@ -66,7 +50,7 @@ def padded_samples(data: Any, action: Action, unknown: float) -> object:
 
     >>> from orbical.actions import Trivial
     >>> data = [torch.ones(1, 3), torch.ones(2, 3)], [[5], [6, 7]]
-    >>> x, y = padded_samples(data, Trivial(), -1)
+    >>> x, y = padded_points(data, Trivial(), -1)
     >>> x["mask"].tolist(), y.tolist()
     ([[True, False], [True, True]], [[5, -1], [6, 7]])
     """
@@ -103,7 +87,7 @@ def _are_clouds(inputs: object) -> bool:
 
 def _lacks_mask(inputs: object, action: Action) -> bool:
     """Check for an array of clouds where the action moves `pos` and `mask`."""
-    fields = action.actions if isinstance(action, Fields) else None
+    fields = action.actions if isinstance(action, actions.Fields) else None
     if not isinstance(fields, dict) or {*fields} != {"pos", "mask"}:
         return False
     shape = np.shape(inputs) if isinstance(inputs, list) else getattr(inputs, "shape", ())
@@ -137,7 +121,7 @@ def _padded(rows: Tensor, mask: Tensor, unknown: float) -> Tensor:
     return to_padded(rows.double() if np.isnan(unknown) else rows, mask, unknown)
 
 
-def real_points(moved: Tree, points: int) -> Tensor | None:
+def point_mask(moved: Tree, points: int) -> Tensor | None:
     """Return the mask `[K, B, n]` of moved inputs with a mask, checked; None without one.
 
     Outputs are of `points` points.
@@ -153,12 +137,12 @@ def real_points(moved: Tree, points: int) -> Tensor | None:
     return mask.bool()
 
 
-def blanked_points(values: Tensor, mask: Tensor) -> Tensor:
+def blank_padding(values: Tensor, mask: Tensor) -> Tensor:
     """Return values `[K, B, n, ...]` with NaN on padding."""
     return values.masked_fill(~_spread(mask, values), torch.nan)
 
 
-def repeated_points(values: Tensor, mask: Tensor) -> Tensor:
+def repeated_point_samples(values: Tensor, mask: Tensor) -> Tensor:
     """Return values `[K, B, n, ...]` with those of the first real point on padding."""
     first = mask.int().argmax(-1)
     element, sample = (torch.arange(size, device=mask.device) for size in first.shape)

@@ -16,35 +16,28 @@ from .._trees import Tree
 from ..actions import ActionTree, Points, Rows, Trivial, Vectors
 from ..errors import InputError, ModelError, unknown_name
 from ..groups import Elements
+from ._reading import as_truth, described_value, how_to_read, is_real
+from ._variables import Variable, per_element, per_sample
 from .quantities import (
     MEASURES,
+    PER_ATOM,
     SHAPES,
     UNITS,
     Quantities,
     check_quantities,
+    missing_quantity,
     quantity_distance,
     shaped_quantity,
-    unknown_quantity,
 )
 from .structures import (
     NamedBatch,
-    batch_of,
-    complete_batch,
+    batch_structures,
+    complete_structures,
     is_structure,
     structure_names,
     structures_from_graphs,
 )
-from .task import (
-    Reader,
-    Task,
-    Variable,
-    as_truth,
-    described_value,
-    how_to_read,
-    is_real,
-    per_element,
-    per_sample,
-)
+from .task import Reader, Results, Task
 
 __all__ = ["Atoms"]
 
@@ -117,11 +110,12 @@ class Atoms(Task):
     def take(self, data: object) -> object:
         """Convert molecules, and the truth of the requested quantities, to arrays."""
         inputs, truth = _apart(data)
-        collected = batch_of(inputs) if _are_structures(inputs) else structures_from_graphs(inputs)
+        gathered = batch_structures if _are_structures(inputs) else structures_from_graphs
+        collected = gathered(inputs)
         if collected is not None:
             inputs, known = collected
             truth = known if truth is None else truth
-        inputs = complete_batch(inputs)
+        inputs = complete_structures(inputs)
         flat = torch.linalg.det(inputs["cell"].double()) == 0
         if "stress" in self.quantities and bool(flat.any()):
             raise InputError(
@@ -151,7 +145,7 @@ class Atoms(Task):
     def _row(self, truth: Mapping[str, object], mask: Tensor) -> Tensor:
         """Return the truth as one row for each molecule, NaN for what is not known."""
         count, atoms = mask.shape
-        blocks = {name: unknown_quantity(name, count, atoms) for name in self.quantities}
+        blocks = {name: missing_quantity(name, count, atoms) for name in self.quantities}
         for name, values in truth.items():
             if name == "forces" and isinstance(values, list) and all(map(np.shape, values)):
                 values = np.concatenate(values)  # one array for each molecule
@@ -249,13 +243,11 @@ class Atoms(Task):
         """Return the distance of the chosen quantity."""
         return self._distances(outputs, reference)[self.chosen].float()
 
-    def _distances(self, outputs: Tensor, reference: Tensor) -> dict[str, Tensor]:
+    def _distances(self, outputs: Tensor, reference: Tensor) -> Results:
         blocks = self._output.split((outputs - reference).double())
         return {name: quantity_distance(name, block) for name, block in blocks.items()}
 
-    def _named(
-        self, distances: dict[str, Tensor], reference: str, numbers: Tensor
-    ) -> dict[str, Tensor]:
+    def _named(self, distances: dict[str, Tensor], reference: str, numbers: Tensor) -> Results:
         """Name the distances as they are stored; energies also per atom."""
         named = {f"{name}_vs_{reference}": values.float() for name, values in distances.items()}
         if "energy" in distances:
@@ -297,14 +289,15 @@ class Atoms(Task):
                 apart, off = f"{name}_vs_{reference}", f"{MEASURES[name]} from the {reference}"
                 declared[apart] = per_element(f"{off} in {unit}", unit=unit, higher_is_better=False)
                 if name == "energy":
-                    each = per_element(f"energy difference from the {reference} in eV per atom")
-                    declared[f"energy_per_atom_vs_{reference}"] = each
+                    declared[f"energy_per_atom_vs_{reference}"] = per_element(
+                        f"{off} in eV per atom", unit=PER_ATOM, higher_is_better=False
+                    )
         if "forces" in self.quantities:
             what = "length of an atom's force minus the consensus in eV/Å"
             declared["atom_vs_consensus"] = per_element(what, "atom")
         return declared
 
-    def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> dict[str, Tensor]:
+    def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> Results:
         """Return the quantities: energies in double precision, the rest in single precision."""
         blocks = self._output.split(outputs["answer"])
         numbers = Rows().move(elements.inverse(), outputs["numbers"])[0]
@@ -316,7 +309,7 @@ class Atoms(Task):
 
     def summarize(
         self, outputs: Tree, target: Tensor | None, elements: Elements, weights: Tensor
-    ) -> dict[str, Tensor]:
+    ) -> Results:
         """Compare every quantity with the consensus, and with the truth where it is known."""
         answers = self.primary(outputs).double()
         consensus = self.average(self.output.move(elements.inverse(), answers), weights, None)

@@ -16,19 +16,15 @@ from .._trees import Tree
 from ..actions import ActionTree, Classes, Texts, Trivial
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements, Group, with_classes
-from .task import (
-    SHARE,
-    Reader,
-    Task,
-    Variable,
-    as_truth,
+from ._reading import (
+    class_indices,
     class_names,
-    described_value,
     is_real,
-    per_element,
     single_or_double,
     unreadable_output,
 )
+from ._variables import SHARE, Variable, per_element
+from .task import Reader, Results, Task
 
 __all__ = ["Choice", "Classification", "Ordinal"]
 
@@ -216,18 +212,7 @@ class Classification(SampleClassTask):
 
     def check_target(self, target: object, count: int) -> Tensor:
         """Check class indices `[N]` or `[N, 1]`."""
-        labels = as_truth(target, count)
-        if labels.shape[1:] == (1,):
-            labels = labels[:, 0]
-        if labels.ndim != 1 or labels.is_floating_point() or labels.is_complex():
-            indices = "labels.argmax(-1)" if labels.ndim > 1 else "labels.astype(int)"
-            raise InputError(
-                "labels",
-                "integers of shape (N,)",
-                described_value(labels),
-                remedy=f"pass class indices, e.g. {indices}",
-            )
-        labels = labels.long()
+        labels = class_indices(target, count, 1, -1, "integers of shape (N,)").long()
         if count and int(labels.min()) < 0:
             raise InputError("labels", "class indices from 0", int(labels.min()))
         return labels
@@ -256,9 +241,7 @@ class Classification(SampleClassTask):
         """Return the class of the largest mean probability."""
         return consensus.argmax(-1)
 
-    def extras(
-        self, outputs: Tensor, target: Tensor | None, elements: Elements
-    ) -> dict[str, Tensor]:
+    def extras(self, outputs: Tensor, target: Tensor | None, elements: Elements) -> Results:
         """Return confidence, predicted class and correctness."""
         confidence, predicted = outputs.max(-1)
         extras = {
@@ -341,9 +324,8 @@ class Ordinal(Classification):
         score: str = "rps",
         representation: Representation = "trivial",
     ) -> None:
-        check_name("score", score, SCORES)
         super().__init__(input, outputs, read, classes, representation)
-        self.chosen, self.score_meaning = score, SCORES[score]
+        self.choose_score(score, SCORES)
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the scores by rank, and all probabilities."""
@@ -360,15 +342,13 @@ class Ordinal(Classification):
         """Score probabilities `[K, B, C]` against classes."""
         return _by_rank(outputs, reference)[self.chosen]
 
-    def extras(
-        self, outputs: Tensor, target: Tensor | None, elements: Elements
-    ) -> dict[str, Tensor]:
+    def extras(self, outputs: Tensor, target: Tensor | None, elements: Elements) -> Results:
         """Add the scores by rank."""
         extras = super().extras(outputs, target, elements)
         return extras if target is None else extras | _by_rank(outputs, target[None])
 
 
-def _by_rank(probabilities: Tensor, label: Tensor) -> dict[str, Tensor]:
+def _by_rank(probabilities: Tensor, label: Tensor) -> Results:
     """Return both scores `[K, B]` of probabilities `[K, B, C]` against classes `[K or 1, B]`."""
     steps = probabilities.shape[-1] - 1
     reached = probabilities.cumsum(-1)[..., :-1]
@@ -462,9 +442,7 @@ class Choice(Classification):
             "position": per_element("position of the chosen option, from 0"),
         }
 
-    def extras(
-        self, outputs: Tensor, target: Tensor | None, elements: Elements
-    ) -> dict[str, Tensor]:
+    def extras(self, outputs: Tensor, target: Tensor | None, elements: Elements) -> Results:
         """Add the position of the chosen option."""
         extras = super().extras(outputs, target, elements)
         shown = Classes("rows").move(elements, extras["predicted"])

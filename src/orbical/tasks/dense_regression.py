@@ -8,33 +8,23 @@ import torch
 from torch import Tensor
 
 from .._trees import Tree
-from ..actions import Action, ActionTree, ValueMaps, first_lacking
+from ..actions import Action, ActionTree, ValueMaps, nonfinite_sample
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements
 from ._maps import (
     MAP,
     MapTask,
-    grid_values,
-    masked_mean,
-    reduced_means,
-    reduced_values,
-    seen_mean,
+    map_values_on_grid,
+    masked_map_mean,
+    reduced_mean_maps,
+    reduced_value_maps,
+    seen_map_mean,
     vector_lengths,
 )
-from .task import (
-    About,
-    Move,
-    Orbit,
-    Reader,
-    Variable,
-    as_truth,
-    described_value,
-    is_real,
-    per_element,
-    per_sample,
-    unreadable_output,
-)
-from .uncertainty import named_parts
+from ._reading import as_truth, described_value, output_of
+from ._variables import About, Variable, per_element, per_sample
+from .task import Move, Orbit, Reader, Results
+from .uncertainty import uncertain_outputs
 
 __all__ = ["DenseRegression"]
 
@@ -120,11 +110,10 @@ class DenseRegression(MapTask):
 
     def read(self, raw: object, outputs: str | None = None) -> dict[str, Tensor]:
         """Read `{"mean": [N, C, ...]}` and the variance `[N, C or 1, ...]`."""
-        parts = named_parts(self.picked(raw), self.uncertainty)
+        parts = uncertain_outputs(self.picked(raw), self.uncertainty)
         found = {name: self._as_maps(part) for name, part in parts.items()}
         mean = found["mean"]
-        if not is_real(mean) or mean.ndim != 2 + len(self._sides) or 0 in mean.shape[1:]:
-            raise unreadable_output(mean, f"maps [sample, component, {', '.join(self._sides)}]")
+        output_of(mean, "maps", "sample", "component", *self._sides)
         many = getattr(self.output, "widths", mean.shape[1:2])
         if self.representation != "trivial" and mean.shape[1] not in many:
             raise ModelError(
@@ -159,7 +148,7 @@ class DenseRegression(MapTask):
                 f"maps [sample, component, {', '.join(self._sides)}]",
                 described_value(maps),
             )
-        lacking = first_lacking(maps) is not None
+        lacking = nonfinite_sample(maps) is not None
         if lacking and bool(maps.isinf().any()):
             raise InputError("labels", "finite numbers", "infinite values", remedy="NaN is unknown")
         unknown = maps.isnan().flatten(1).all(1).nonzero() if lacking else torch.zeros(0)
@@ -215,29 +204,29 @@ class DenseRegression(MapTask):
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
         """Return the mean squared error from the center over valid pixels, in the score's unit."""
         apart = self._errors(outputs, center[None]).double().square()
-        return masked_mean(apart, valid, self.areas(apart))
+        return masked_map_mean(apart, valid, self.areas(apart))
 
-    def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: Orbit) -> dict[str, Tensor]:
+    def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: Orbit) -> Results:
         """Return where answers differ from the consensus, and errors and variances at points."""
         against = self._errors(orbit.answers, orbit.moved)
         found = {"map_vs_consensus": _reduced(against, orbit.valid)}
         if "variance" in outputs:
             spread = self._scalars.move(orbit.elements.inverse(), outputs["variance"])
-            found["consensus_variance"] = seen_mean(spread, orbit.weights, orbit.seen)
+            found["consensus_variance"] = seen_map_mean(spread, orbit.weights, orbit.seen)
             found["variance"] = self._at_points(spread, orbit.seen)
             if target is not None:
                 away = self.in_view(target)[None] - orbit.home
                 found["error"] = self._at_points(away, orbit.seen)
         return found
 
-    def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> dict[str, Tensor]:
+    def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> Results:
         """Return the maps, reduced, and with a truth their errors."""
         answers = self.primary(outputs)
-        extras = {"predicted_maps": answers, "value_map": reduced_values(self._shown(answers))}
+        extras = {"predicted_maps": answers, "value_map": reduced_value_maps(self._shown(answers))}
         if "variance" in outputs:
             std = outputs["variance"].mean(2).sqrt()
             valid = self.output.valid(elements, answers)
-            extras |= {"mean_std": masked_mean(std, valid), "std_map": _reduced(std, valid)}
+            extras |= {"mean_std": masked_map_mean(std, valid), "std_map": _reduced(std, valid)}
         if target is not None:
             truth = self.output.move(elements, target[None]).expand_as(answers)
             inside = self.output.valid(elements, target)
@@ -246,7 +235,7 @@ class DenseRegression(MapTask):
             if inside is not None:
                 shown = shown.masked_fill(~inside[:, None], torch.nan)
             extras["rmse"] = _known_mean(error.square(), inside, self.areas(error)).sqrt()
-            extras["truth_map"] = reduced_values(shown)
+            extras["truth_map"] = reduced_value_maps(shown)
             extras["error_map"] = _reduced(error, inside)
         return extras
 
@@ -283,19 +272,19 @@ class DenseRegression(MapTask):
         if seen is not None:
             maps = maps.masked_fill(~seen[:, None, None], torch.nan)
         sides = len(self._sides)
-        return grid_values(maps, sides, POINTS_SIDE[sides]).flatten(3).transpose(2, 3)
+        return map_values_on_grid(maps, sides, POINTS_SIDE[sides]).flatten(3).transpose(2, 3)
 
 
 def _known_mean(error: Tensor, valid: Tensor | None, areas: Tensor | None) -> Tensor:
     """Average `[K, B, ...]` over valid pixels with a known error; NaN where there are none."""
     known = _known(error, valid)
-    found = masked_mean(error, known, areas)
+    found = masked_map_mean(error, known, areas)
     return found.masked_fill(~known.flatten(2).any(-1), torch.nan)
 
 
 def _reduced(values: Tensor, valid: Tensor | None) -> Tensor:
     """Reduce `[K, B, ...]` to means over the valid pixels of blocks that have a value."""
-    return reduced_means(values, _known(values, valid))
+    return reduced_mean_maps(values, _known(values, valid))
 
 
 def _known(values: Tensor, valid: Tensor | None) -> Tensor:

@@ -10,9 +10,11 @@ import torch
 from torch import Tensor
 
 from ..actions import ActionTree, Boxes, Window, as_action
-from ..errors import InputError, check_name, real_number, whole_number
+from ..errors import InputError, real_number, whole_number
 from ..groups import Elements, Group
-from ._detection_reading import faults_in, read_detections, read_objects
+from ._detection_reading import detection_faults, read_detections, read_true_objects
+from ._reading import as_truth, class_names, described_value, size_of_view
+from ._variables import SHARE, Variable, per_element
 from .detection_matching import (
     BORDER,
     Consensus,
@@ -24,12 +26,12 @@ from .detection_matching import (
     detection_pairs,
     detection_scores,
     greedy_matches,
-    inverted_boxes,
+    inverted_detection_boxes,
     iou,
     key_match,
-    most_confident,
+    top_detection,
 )
-from .task import SHARE, Reader, Task, Variable, as_truth, class_names, described_value, per_element
+from .task import Reader, Results, Task
 
 __all__ = ["Detection"]
 
@@ -115,24 +117,14 @@ class Detection(Task):
         read: Reader | None = None,
     ) -> None:
         window = Window(128) if input is None else as_action(input)
-        check_name("score", score, MEASURES)
-        if size is None and not isinstance(window, Window):
-            raise InputError(
-                "size",
-                "height and width of the view",
-                "None",
-                remedy=f"{type(window).__name__} does not have a size",
-            )
-        square = (window.size, window.size) if isinstance(window, Window) else None
-        height, width = _two_sides(square if size is None else size)
-        super().__init__(window, Boxes(height, width), read)
-        self.chosen = score
+        self.size = size_of_view(size, window)
+        super().__init__(window, Boxes(*self.size), read)
+        self.choose_score(score, MEASURES)
         self.threshold = float(real_number("threshold", threshold, "in [0, 1]"))
         of_set = score in ("precision", "recall", "f1", "ap")
-        self.score_meaning = MEASURES[score] + (f" at IoU {self.threshold:g}" if of_set else "")
+        self.score_meaning += f" at IoU {self.threshold:g}" * of_set
         self.confident = float(real_number("confident", confident, "in [0, 1]"))
         self.most = whole_number("most", most, 1)
-        self.size = (height, width)
         self.classes = class_names(classes)
 
     @property
@@ -145,15 +137,15 @@ class Detection(Task):
         found = read_detections(self.picked(raw), self.most)
         # A box without area, or wholly outside the view, detects nothing in it.
         empty = box_area(clipped_boxes(found.box, self._view(found.box))) <= 0
-        return found.without(empty & found.present & ~inverted_boxes(found.box)).rows()
+        return found.without(empty & found.present & ~inverted_detection_boxes(found.box)).rows()
 
     def faults(self, outputs: Tensor) -> dict[str, Tensor]:
         """Mark inverted boxes, confidences out of range, and NaN."""
-        return faults_in(Detections.of(outputs)) | super().faults(outputs)
+        return detection_faults(Detections.of(outputs)) | super().faults(outputs)
 
     def check_target(self, target: object, count: int) -> Tensor:
         """Check objects `[N, T, 5]`, the first of each sample its key object."""
-        objects = as_truth(read_objects(target), count, "objects")
+        objects = as_truth(read_true_objects(target), count, "objects")
         if objects.ndim != 3 or objects.shape[-1] != 5 or not objects.is_floating_point():
             raise InputError(
                 "objects",
@@ -218,21 +210,21 @@ class Detection(Task):
         objects = torch.cat([consensus[..., :4], consensus[..., 5:6]], -1)
         return objects.masked_fill(~kept[..., None], torch.nan)
 
-    def measures(self, found: Detections, objects: Tensor) -> dict[str, Tensor]:
+    def measures(self, found: Detections, objects: Tensor) -> Results:
         """Return all scores of detections against objects `[..., T, 5]` in the same view."""
         pairing = detection_pairs(found, objects, self._view(objects))
         return _key_measures(found, pairing) | self._set_measures(found, pairing)
 
-    def _chosen_measures(self, found: Detections, objects: Tensor) -> dict[str, Tensor]:
+    def _chosen_measures(self, found: Detections, objects: Tensor) -> Results:
         """Return the scores of the key object, and of the whole set if the chosen one needs it."""
         pairing = detection_pairs(found, objects, self._view(objects))
         of_key = _key_measures(found, pairing)
         return of_key if self.chosen in of_key else of_key | self._set_measures(found, pairing)
 
-    def _set_measures(self, found: Detections, pairing: Pairing) -> dict[str, Tensor]:
+    def _set_measures(self, found: Detections, pairing: Pairing) -> Results:
         correct, judged = greedy_matches(found, pairing, self.threshold)
         scores = detection_scores(found, correct, judged, pairing.counted, self.confident)
-        sure, right = most_confident(found, correct, judged, pairing.counted)
+        sure, right = top_detection(found, correct, judged, pairing.counted)
         return {
             **scores,
             "box_correct": correct.float().masked_fill(~judged, torch.nan),
@@ -240,9 +232,7 @@ class Detection(Task):
             "correct": right,
         }
 
-    def extras(
-        self, outputs: Tensor, target: Tensor | None, elements: Elements
-    ) -> dict[str, Tensor]:
+    def extras(self, outputs: Tensor, target: Tensor | None, elements: Elements) -> Results:
         """Return the detections, and with a truth all their scores."""
         found = Detections.of(outputs)
         absent = ~found.present
@@ -259,7 +249,7 @@ class Detection(Task):
 
     def summarize(
         self, outputs: Tensor, target: Tensor | None, elements: Elements, weights: Tensor
-    ) -> dict[str, Tensor]:
+    ) -> Results:
         """Return the variables of a scan from the detections along the orbits of a batch."""
         found = Detections.of(outputs)
         agreed = self.consensus(found, elements, weights).rows()
@@ -324,19 +314,11 @@ class Detection(Task):
         return sides
 
 
-def _key_measures(found: Detections, pairing: Pairing) -> dict[str, Tensor]:
+def _key_measures(found: Detections, pairing: Pairing) -> Results:
     overlap, sure = key_match(found, pairing)
     first = pairing.overlap[..., 0, 0].masked_fill(~pairing.key_seen, torch.nan)
     of_match = {"iou": overlap, "match_confidence": sure, "iou_confidence": overlap * sure}
     return of_match | {"top_iou": first}
-
-
-def _two_sides(size: object) -> tuple[int, int]:
-    """Check the height and width of a view."""
-    match size:
-        case (int(height), int(width)) if height >= 1 and width >= 1:
-            return height, width
-    raise InputError("size", "height and width in whole pixels", repr(size))
 
 
 def _keeps_sides(elements: Elements) -> bool:

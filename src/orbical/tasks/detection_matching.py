@@ -33,7 +33,7 @@ from torch import Tensor
 
 __all__ = [
     "Consensus", "Detections", "Pairing", "average_precision", "detection_consensus",
-    "detection_pairs", "detection_scores", "greedy_matches", "key_match", "most_confident",
+    "detection_pairs", "detection_scores", "greedy_matches", "key_match", "top_detection",
 ]  # fmt: skip
 
 
@@ -47,11 +47,11 @@ def box_area(boxes: Tensor) -> Tensor:
     return _size(*boxes.unbind(-1))
 
 
-def inverted_boxes(boxes: Tensor) -> Tensor:
+def inverted_detection_boxes(boxes: Tensor) -> Tensor:
     """Mark the boxes `[..., 4]` with left > right or top > bottom.
 
     Example:
-        >>> inverted_boxes(torch.tensor([[0.0, 0, 2, 3], [5, 5, 4, 9]]))
+        >>> inverted_detection_boxes(torch.tensor([[0.0, 0, 2, 3], [5, 5, 4, 9]]))
         tensor([False,  True])
     """
     return (boxes[..., :2] > boxes[..., 2:]).any(-1)
@@ -238,7 +238,7 @@ def greedy_matches(found: Detections, pairing: Pairing, threshold: float) -> tup
     return right, found.present & (right | ~barely.any(-1))
 
 
-def most_confident(
+def top_detection(
     found: Detections, correct: Tensor, judged: Tensor, counted: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Return confidence and correctness `[...]` of the most confident detection that is judged.

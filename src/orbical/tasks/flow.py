@@ -7,30 +7,14 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from ..actions import (
-    Action,
-    ActionTree,
-    FieldWindow,
-    ImagePair,
-    PairWindow,
-    VectorField,
-    as_action,
-    first_lacking,
-    flat_actions,
-    is_own_action,
-)
+from .. import actions
+from ..actions import Action, ActionTree
 from ..errors import InputError
 from ..groups import Elements
-from ._maps import MAP, MapTask, block_means, masked_mean, vector_lengths
-from .task import (
-    Reader,
-    Variable,
-    as_truth,
-    described_value,
-    is_real,
-    per_element,
-    unreadable_output,
-)
+from ._maps import MAP, MapTask, map_block_means, masked_map_mean, vector_lengths
+from ._reading import as_truth, described_value, output_of
+from ._variables import Variable, per_element
+from .task import Reader, Results
 
 __all__ = ["Flow", "angle_between"]
 
@@ -81,33 +65,27 @@ class Flow(MapTask):
         window: int | None = None,
         output: Action | None = None,
     ) -> None:
-        if (
-            output is None
-            and input is not None
-            and any(map(is_own_action, flat_actions(as_action(input))))
-        ):
+        given = [] if input is None else actions.flat_actions(actions.as_action(input))
+        if output is None and any(map(actions.is_own_action, given)):
             raise InputError(
                 "output",
                 f"the action on the flow of pairs that {type(input).__name__} moves",
                 "None",
                 remedy="displacements turn with the plane only as ImagePair and PairWindow move it",
             )
-        if window is None and isinstance(input, PairWindow):
+        if window is None and isinstance(input, actions.PairWindow):
             window = input.size
-        if window is None:
-            pair, field = ImagePair(interpolation), VectorField(interpolation)
-        else:
-            pair, field = PairWindow(window, interpolation), FieldWindow(window, interpolation)
-        moving = field if output is None else output
-        super().__init__(pair if input is None else input, moving, read)
+        pair: Action = actions.ImagePair(interpolation)
+        field: Action = actions.VectorField(interpolation)
+        if window is not None:
+            pair = actions.PairWindow(window, interpolation)
+            field = actions.FieldWindow(window, interpolation)
+        super().__init__(input or pair, output or field, read)
         self.keep_map_settings(interpolation, output, "axis", window=window)
 
     def read(self, raw: object, outputs: str | None = None) -> Tensor:
         """Read displacements `[N, 2, H, W]`."""
-        given = self.picked(raw)
-        if not is_real(given) or given.ndim != 4 or given.shape[1] != 2:
-            raise unreadable_output(given, "displacements [sample, 2, row, column]")
-        return torch.as_tensor(given).float()
+        return output_of(self.picked(raw), "displacements", "sample", "2", "row", "column").float()
 
     def check_target(self, target: object, count: int) -> Tensor:
         """Check true displacements `[N, 2, H, W]`."""
@@ -118,7 +96,7 @@ class Flow(MapTask):
                 "floating-point displacements [sample, 2, row, column]",
                 described_value(flow),
             )
-        if first_lacking(flow) is not None:
+        if actions.nonfinite_sample(flow) is not None:
             raise InputError("labels", "a finite flow", "NaN or infinite values")
         return flow.float()
 
@@ -146,26 +124,24 @@ class Flow(MapTask):
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
         """Return the mean end-point error over valid pixels, in the window if there is one."""
-        return masked_mean(vector_lengths(outputs - self.in_view(reference)), valid)
+        return masked_map_mean(vector_lengths(outputs - self.in_view(reference)), valid)
 
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
         """Return the mean squared distance over valid pixels, so that the gap is in pixels."""
         squares = (outputs - center[None]).double().square().sum(2)
-        return masked_mean(squares, valid)
+        return masked_map_mean(squares, valid)
 
-    def extras(
-        self, outputs: Tensor, target: Tensor | None, elements: Elements
-    ) -> dict[str, Tensor]:
+    def extras(self, outputs: Tensor, target: Tensor | None, elements: Elements) -> Results:
         """Return the flow, its errors, and block means of them."""
         extras = {"flow": outputs, "flow_map": _block_vectors(outputs, None)}
         if target is not None:
             truth = self.output.move(elements, target[None]).expand_as(outputs)
             seen = self.output.valid(elements, target)
             error = vector_lengths(outputs - truth)
-            extras["rmse"] = masked_mean(error.square(), seen).sqrt()
-            extras["angular_error"] = masked_mean(angle_between(outputs, truth), seen)
+            extras["rmse"] = masked_map_mean(error.square(), seen).sqrt()
+            extras["angular_error"] = masked_map_mean(angle_between(outputs, truth), seen)
             extras["truth_map"] = _block_vectors(truth, seen)
-            extras["error_map"] = block_means(error, seen, MAP_SIZE)
+            extras["error_map"] = map_block_means(error, seen, MAP_SIZE)
         return extras
 
 
@@ -195,4 +171,4 @@ def angle_between(flow: Tensor, truth: Tensor) -> Tensor:
 
 def _block_vectors(field: Tensor, valid: Tensor | None) -> Tensor:
     """Reduce `[K, B, 2, H, W]` to `[K, B, 2, 16, 16]`, component by component."""
-    return torch.stack([block_means(part, valid, MAP_SIZE) for part in field.unbind(2)], 2)
+    return torch.stack([map_block_means(part, valid, MAP_SIZE) for part in field.unbind(2)], 2)

@@ -10,21 +10,19 @@ import torch
 from torch import Tensor
 
 from .._trees import Tree, to_device
-from ..actions import ActionTree, Images, PixelPoints, Window, action_matrices, checked_swaps
-from ..errors import InputError, ModelError, check_name, real_number
+from ..actions import ActionTree, Images, PixelPoints, action_matrices, checked_swaps
+from ..errors import InputError, ModelError, real_number
 from ..groups import Elements, Group
-from .task import (
-    SHARE,
-    Reader,
-    Task,
-    Variable,
+from ._reading import (
     as_truth,
     described_value,
     is_real,
-    per_element,
+    output_of,
     single_or_double,
-    unreadable_output,
+    size_of_view,
 )
+from ._variables import SHARE, Variable, per_element
+from .task import Reader, Results, Task
 
 __all__ = ["COCO_EDGES", "COCO_SIGMAS", "COCO_SWAPS", "KeyPoints"]
 
@@ -111,10 +109,9 @@ class KeyPoints(Task):
         read: Reader | None = None,
     ) -> None:
         given = Images() if input is None else input
-        check_name("score", score, MEANINGS)
-        self.size = _sides(size, given)
+        self.size = size_of_view(size, given)
         super().__init__(given, PixelPoints(*self.size, swaps), read)
-        self.chosen, self.score_meaning = score, MEANINGS[score]
+        self.choose_score(score, MEANINGS)
         self.swaps = None if swaps is None else checked_swaps(swaps)
         many = sigmas if isinstance(sigmas, Iterable) else [sigmas]
         self.sigmas = [float(real_number("sigmas", sigma, "> 0")) for sigma in many]
@@ -134,9 +131,7 @@ class KeyPoints(Task):
         if isinstance(given, Mapping):
             scores = given.get("scores", given.get("keypoint_scores"))
             given = given.get("keypoints", given)
-        if not is_real(given) or given.ndim != 3 or given.shape[-1] not in (2, 3):
-            raise unreadable_output(given, "points [sample, point, 2], or 3 with a confidence")
-        given = single_or_double(given)
+        given = single_or_double(output_of(given, "points", "sample", "point", "2 or 3"))
         scores = given[..., 2] if scores is None and given.shape[-1] == 3 else scores
         found = {"points": given[..., :2]}
         if scores is not None:
@@ -250,7 +245,7 @@ class KeyPoints(Task):
 
     def summarize(
         self, outputs: Tree, target: Tensor | None, elements: Elements, weights: Tensor
-    ) -> dict[str, Tensor]:
+    ) -> Results:
         """Return the variables of a scan from the points along the orbits of a batch."""
         points = self.primary(outputs)
         home = self.output.move(elements.inverse(), points)
@@ -278,7 +273,7 @@ class KeyPoints(Task):
             summary["consensus_vs_truth"] = alone[self.chosen][0]
         return self._sample_first(summary, target is not None)
 
-    def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> dict[str, Tensor]:
+    def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> Results:
         """Return points and confidences, and with a truth all scores."""
         points, sure = self.primary(outputs), outputs.get("confidence")
         extras = {"points": points}
@@ -299,7 +294,7 @@ class KeyPoints(Task):
         extras["point_correct"] = found["point_correct"]
         return extras
 
-    def _against(self, points: Tensor, still: Tensor, elements: Elements) -> dict[str, Tensor]:
+    def _against(self, points: Tensor, still: Tensor, elements: Elements) -> Results:
         """Measure points `[K, B, n, 2]` against points `[B, n, 2 or 3]` moved along."""
         length, area = _extent(still[None, ..., :2])
         size = np.abs(np.linalg.det(elements.linear("plane"))) if "plane" in elements.parts else 1.0
@@ -307,9 +302,7 @@ class KeyPoints(Task):
         moved = self.output.move(elements, still[None])
         return self._measured(points, moved, length * factor, area * factor**2)
 
-    def _measured(
-        self, points: Tensor, moved: Tensor, length: Tensor, area: Tensor
-    ) -> dict[str, Tensor]:
+    def _measured(self, points: Tensor, moved: Tensor, length: Tensor, area: Tensor) -> Results:
         """Return the measures `[K, B]` and `[K, B, n]` against a reference in the same view."""
         judged = self._inside(moved)
         away = (points - moved[..., :2]).norm(dim=-1).where(judged, torch.nan)
@@ -344,14 +337,3 @@ def _extent(points: Tensor) -> tuple[Tensor, Tensor]:
     side = (high - low).clamp_min(1.0)
     longer = side.amax(-1)
     return longer, side.prod(-1).maximum(longer**2 / 4)
-
-
-def _sides(size: object, action: object) -> tuple[int, int]:
-    if size is None and isinstance(action, Window):
-        return action.size, action.size
-    match size:
-        case (int(height), int(width)) if height >= 1 and width >= 1:
-            return height, width
-    raise InputError(
-        "size", "height and width of the images in pixels, such as (256, 192)", repr(size)
-    )

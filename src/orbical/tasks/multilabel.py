@@ -10,21 +10,18 @@ from torch import Tensor
 
 from .._text import number
 from ..actions import ActionTree
-from ..errors import InputError, ModelError, check_name, real_number
+from ..errors import InputError, ModelError, real_number
 from ..groups import Elements
 from ._answers import ANSWER, answer_codes
-from .classification import Representation, SampleClassTask
-from .task import (
-    SHARE,
-    Reader,
-    Variable,
+from ._reading import (
     as_truth,
     described_value,
-    is_real,
-    per_element,
+    output_of,
     single_or_double,
-    unreadable_output,
 )
+from ._variables import SHARE, Variable, per_element
+from .classification import Representation, SampleClassTask
+from .task import Reader, Results
 
 __all__ = ["MultiLabel"]
 
@@ -91,16 +88,13 @@ class MultiLabel(SampleClassTask):
         threshold: float = 0.5,
         representation: Representation = "trivial",
     ) -> None:
-        check_name("score", score, SCORES)
         super().__init__(input, outputs, read, classes, representation)
-        self.chosen, self.score_meaning = score, SCORES[score]
+        self.choose_score(score, SCORES)
         self.threshold = float(real_number("threshold", threshold, "in (0, 1)"))
 
     def read(self, raw: object, outputs: str | None = None) -> Tensor:
         """Read the probabilities of labels, `[N, K]`."""
-        given = self.picked(raw)
-        if not is_real(given) or given.ndim != 2 or given.shape[1] == 0:
-            raise unreadable_output(given, "a number for each label, [sample, label]")
+        given = output_of(self.picked(raw), "a number for each label,", "sample", "label")
         given = single_or_double(given)
         if (outputs or self.outputs) == "logits":
             return given.sigmoid()
@@ -166,9 +160,7 @@ class MultiLabel(SampleClassTask):
         """Return the labels of the mean probabilities."""
         return (consensus >= self.threshold).float()
 
-    def extras(
-        self, outputs: Tensor, target: Tensor | None, elements: Elements
-    ) -> dict[str, Tensor]:
+    def extras(self, outputs: Tensor, target: Tensor | None, elements: Elements) -> Results:
         """Return the probabilities, their joint confidence, and all scores."""
         said = outputs >= self.threshold
         chance = outputs.where(said, 1 - outputs)
@@ -181,7 +173,7 @@ class MultiLabel(SampleClassTask):
         }
         return extras if target is None else extras | self._compared(outputs, target[None])
 
-    def _compared(self, outputs: Tensor, labels: Tensor) -> dict[str, Tensor]:
+    def _compared(self, outputs: Tensor, labels: Tensor) -> Results:
         """Return every score `[K, B]`; labels that are unknown do not count."""
         known = labels.isfinite().expand(outputs.shape)
         said, true = (outputs >= self.threshold) & known, (labels > 0.5) & known

@@ -12,29 +12,23 @@ from .._trees import Tree
 from ..actions import Action, ActionTree
 from ..errors import InputError
 from ..groups import Elements
-from ._maps import binned_error, class_votes, tally, vote_disagreement
+from ._maps import binned_error, class_votes, map_vote_disagreement, tally
 from ._point_samples import (
     CLOUDS,
-    blanked_points,
+    blank_padding,
     check_frames,
-    padded_samples,
-    point_values,
-    real_points,
+    padded_points,
+    point_action,
+    point_mask,
 )
-from .classification import ClassTask, class_probabilities
-from .task import (
-    SHARE,
-    Orbit,
-    Reader,
-    Variable,
-    as_truth,
-    described_value,
-    is_real,
-    per_element,
-    per_sample,
+from ._reading import (
+    class_indices,
+    output_of,
     single_or_double,
-    unreadable_output,
 )
+from ._variables import SHARE, Variable, per_element, per_sample
+from .classification import ClassTask, class_probabilities
+from .task import Orbit, Reader, Results
 
 __all__ = ["PointClassification"]
 
@@ -101,25 +95,19 @@ class PointClassification(ClassTask):
     ) -> None:
         self._output = output
         usual = CLOUDS if input is None else input
-        moving = point_values(usual) if output is None else output
+        moving = point_action(usual) if output is None else output
         super().__init__(usual, moving, outputs, read, classes)
 
     # Data and truth.
 
     def take(self, data: object) -> object:
         """Pad samples of different sizes, and their labels."""
-        return padded_samples(data, self.input, UNLABELED)
+        return padded_points(data, self.input, UNLABELED)
 
     def check_target(self, target: object, count: int) -> Tensor:
         """Check class indices `[N, n]`; -1 marks points that are not judged."""
-        labels = as_truth(target, count)
-        if labels.ndim != 2 or labels.is_floating_point() or labels.is_complex():
-            raise InputError(
-                "labels",
-                "integers [sample, point]",
-                described_value(labels),
-                remedy="pass class indices of points, -1 for those that are not judged",
-            )
+        expected = "integers [sample, point], -1 for points that are not judged"
+        labels = class_indices(target, count, 2, -1, expected)
         if labels.numel() and int(labels.min()) < UNLABELED:
             raise InputError("labels", "class indices from 0, or -1", int(labels.min()))
         return labels.to(torch.int16)
@@ -135,9 +123,7 @@ class PointClassification(ClassTask):
 
     def read(self, raw: object, outputs: str | None = None) -> dict[str, Tensor]:
         """Read class probabilities `[N, n, C]`."""
-        given = self.picked(raw)
-        if not is_real(given) or given.ndim != 3 or 0 in given.shape[1:]:
-            raise unreadable_output(given, "class scores [sample, point, class]")
+        given = output_of(self.picked(raw), "class scores", "sample", "point", "class")
         kind = outputs or self.outputs
         if kind == "probabilities" and given.shape[-1] > 1:
             # Zeros are padding; at a real point, NaN is refused once the mask is known.
@@ -152,10 +138,10 @@ class PointClassification(ClassTask):
         """Add the mask of real points, and blank the rest."""
         found = outputs["probabilities"]
         check_frames(self.output, found.shape[2], moved)
-        mask = real_points(moved, found.shape[2])
+        mask = point_mask(moved, found.shape[2])
         if mask is None:
             mask = torch.ones(found.shape[:3], dtype=torch.bool, device=found.device)
-        return {"probabilities": blanked_points(found, mask), "mask": mask}
+        return {"probabilities": blank_padding(found, mask), "mask": mask}
 
     def faults(self, outputs: Tree) -> dict[str, Tensor]:
         """Mark samples with NaN or infinite outputs, padding aside."""
@@ -189,16 +175,18 @@ class PointClassification(ClassTask):
         about["consensus"] = per_sample("class of the largest mean probability", "point")
         return about | _LABELED if labeled else about
 
-    def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: Orbit) -> dict[str, Tensor]:
+    def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: Orbit) -> Results:
         """Return the consensus as classes, and how many points change."""
         there = self.output.move(orbit.elements.inverse(), outputs["mask"])
         return {
             "consensus": self.reference(orbit.consensus),
             "consensus_probabilities": orbit.consensus,
-            **vote_disagreement(class_votes(orbit.home.argmax(-1), there, orbit.answers.shape[-1])),
+            **map_vote_disagreement(
+                class_votes(orbit.home.argmax(-1), there, orbit.answers.shape[-1])
+            ),
         }
 
-    def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> dict[str, Tensor]:
+    def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> Results:
         """Return classes and confidences and, with a truth, which are correct, and all sums."""
         answers, mask = self.primary(outputs), outputs["mask"]
         sure, winners = answers.max(-1)

@@ -20,6 +20,8 @@ from ..groups import Elements, Group
 UNITS = {"energy": "eV", "forces": "eV/Å", "dipole": "e·Å", "stress": "eV/Å³"}
 """Every quantity, in the order of a row, and its unit."""
 
+PER_ATOM = "eV/atom"
+
 SHAPES: dict[str, tuple[str, ...]] = {
     "energy": (),
     "forces": ("atom", "axis"),
@@ -38,15 +40,15 @@ _FIXED = {"energy": 1, "dipole": 3, "stress": 9}
 _VOIGT = (0, 5, 4, 5, 1, 3, 4, 3, 2)
 
 
-def rounding_of(unit: str, higher_is_better: bool | None) -> float:
+def quantity_rounding(unit: str, higher_is_better: bool | None) -> float:
     """Return the largest difference that is rounding: of energies and forces in double precision.
 
     Their units have a usual size. It is 0 for other quantities.
 
-    >>> rounding_of("eV/Å", False), rounding_of("share", True)
+    >>> quantity_rounding("eV/Å", False), quantity_rounding("share", True)
     (1e-09, 0.0)
     """
-    return 1e-9 if higher_is_better is False and unit in UNITS.values() else 0.0
+    return 1e-9 if higher_is_better is False and unit in (*UNITS.values(), PER_ATOM) else 0.0
 
 
 def check_quantities(quantities: str | Iterable[str]) -> tuple[str, ...]:
@@ -145,7 +147,7 @@ class Quantities(Action):
             Vectors(per_point=True).check(group, self.split(x)["forces"])
 
 
-def unknown_quantity(name: str, count: int, atoms: int) -> Tensor:
+def missing_quantity(name: str, count: int, atoms: int) -> Tensor:
     """Return NaN in the shape of one quantity of `count` molecules of `atoms` atoms."""
     shape = [atoms if axis == "atom" else 3 for axis in SHAPES[name]]
     return torch.full((count, *shape), torch.nan, dtype=torch.float64)

@@ -10,52 +10,29 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from .. import actions
 from .._arrays import as_array
 from .._trees import Tree
-from ..actions import (
-    Action,
-    ActionTree,
-    Angles,
-    Blocks,
-    Irreps,
-    Pitch,
-    PixelPoints,
-    PixelPosition,
-    Points,
-    Position,
-    Positions,
-    Trivial,
-    Vectors,
-)
+from ..actions import Action, ActionTree
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements
 from ._point_samples import (
-    blanked_points,
+    blank_padding,
     check_frames,
-    padded_samples,
-    point_values,
-    real_points,
-    repeated_points,
+    padded_points,
+    point_action,
+    point_mask,
+    repeated_point_samples,
 )
-from .task import (
-    About,
-    Move,
-    Orbit,
-    Reader,
-    Task,
-    Variable,
-    as_truth,
-    described_value,
-    is_real,
-    per_element,
-    per_sample,
-)
+from ._reading import as_truth, described_value, is_real
+from ._variables import About, Variable, per_element, per_sample
+from .task import Move, Orbit, Reader, Results, Task
 from .uncertainty import (
-    check_form,
-    fit_to_mean,
-    invalid_distributions,
-    moved_covariance,
-    named_parts,
+    check_uncertainty_form,
+    checked_uncertainty,
+    moved_uncertainty_covariance,
+    uncertain_outputs,
+    uncertainty_faults,
     uncertainty_variances,
 )
 
@@ -113,16 +90,16 @@ class Regression(Task):
         read: Reader | None = None,
         uncertainty: str | None = None,
     ) -> None:
-        self._scalars = point_values(input) if per_point else Trivial()
+        self._scalars = point_action(input) if per_point else actions.Trivial()
         super().__init__(input, _output_action(representation, per_point, self._scalars), read)
         self.representation = representation
         self.per_point = per_point
         self.truth_dims = ("point", "component") if per_point else ("component",)
         if per_point:
             self.score_meaning = "root mean square distance of points from the truth"
-        self.uncertainty = check_form(uncertainty)
+        self.uncertainty = check_uncertainty_form(uncertainty)
         self.has_mean = uncertainty not in ("covariance", "evidential")
-        if isinstance(self.output, Angles):
+        if isinstance(self.output, actions.Angles):
             self.score_meaning, self.score_unit = "angle to the truth", self.output.symbol
             self.gap_unit = self.score_unit
         if uncertainty is not None:
@@ -130,25 +107,25 @@ class Regression(Task):
 
     def read(self, raw: object, outputs: str | None = None) -> dict[str, Tensor]:
         """Read `{"mean": [N, d]}` and the uncertainty in its form."""
-        parts = named_parts(self.picked(raw), self.uncertainty)
+        parts = uncertain_outputs(self.picked(raw), self.uncertainty)
         mean = self._as_rows(parts["mean"], "model output", ModelError)
-        if isinstance(self.output, Vectors) and mean.shape[-1] not in (2, 3):
+        if isinstance(self.output, actions.Vectors) and mean.shape[-1] not in (2, 3):
             width = mean.shape[-1]
             raise ModelError(f"model output: expected vectors of 2 or 3 components, got {width}")
-        return fit_to_mean({**parts, "mean": mean}, self.output)
+        return checked_uncertainty({**parts, "mean": mean}, self.output)
 
     def take(self, data: object) -> object:
         """Pad samples of different sizes, and their targets by point."""
-        return padded_samples(data, self.input, torch.nan) if self.per_point else data
+        return padded_points(data, self.input, torch.nan) if self.per_point else data
 
     def joined(self, outputs: Tree, moved: Tree) -> Tree:
         """Blank the outputs on padding, where the data have a mask of points."""
         check_frames(self.output, outputs["mean"].shape[2], moved)
-        mask = real_points(moved, outputs["mean"].shape[2]) if self.per_point else None
+        mask = point_mask(moved, outputs["mean"].shape[2]) if self.per_point else None
         if mask is None:
             return outputs
         return {
-            **{name: blanked_points(part, mask) for name, part in outputs.items()},
+            **{name: blank_padding(part, mask) for name, part in outputs.items()},
             "mask": mask,
         }
 
@@ -156,11 +133,11 @@ class Regression(Task):
         """Mark outputs that are not finite, padding aside, and those that form no distribution."""
         mask = outputs.get("mask")
         given = {
-            name: part if mask is None else repeated_points(part, mask)
+            name: part if mask is None else repeated_point_samples(part, mask)
             for name, part in outputs.items()
             if name != "mask"
         }
-        return super().faults(given) | invalid_distributions(given)
+        return super().faults(given) | uncertainty_faults(given)
 
     def _as_rows(self, values: Tensor, argument: str, error: type[Exception]) -> Tensor:
         """Return values `[N]`, by point `[N, n]`, with a last dimension of 1; check dimensions."""
@@ -222,7 +199,7 @@ class Regression(Task):
         """Return variances, which stay or follow their points, or the covariance, which rotates."""
         found = uncertainty_variances(outputs)
         if "covariance" in found:
-            turn = partial(moved_covariance, self.output, self._scalars)
+            turn = partial(moved_uncertainty_covariance, self.output, self._scalars)
             return {"covariance": (found["covariance"], turn)}
         return {name: (values, self._scalars.move) for name, values in found.items()}
 
@@ -247,7 +224,7 @@ class Regression(Task):
         """Return the largest entry, padding aside."""
         return answers.nan_to_num(0.0).abs().max()
 
-    def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> dict[str, Tensor]:
+    def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> Results:
         """Return the mean, the variances and the signed error."""
         found = {"mean": outputs["mean"], **uncertainty_variances(outputs)}
         if target is not None and self.uncertainty is not None:
@@ -255,7 +232,7 @@ class Regression(Task):
             found["error"] = self.output.difference(moved, outputs["mean"])
         return found
 
-    def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: Orbit) -> dict[str, Tensor]:
+    def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: Orbit) -> Results:
         """Return the mean of the un-transformed variances, and their distance from it."""
         found = self.companions(outputs)
         if not found:
@@ -283,20 +260,22 @@ def _output_action(
             remedy="for several outputs, each with its own, use orbical.tasks.Mixed",
         )
     if representation == "trivial":
-        return scalars or Trivial()
+        return scalars or actions.Trivial()
     if representation == "vector":
-        return Vectors(per_point=per_point)
+        return actions.Vectors(per_point=per_point)
     name, _, step = representation.partition(":")
     if name == "angle":
         unit, _, period = step.partition(":")
-        return Angles(unit or "degrees", _number(period, "angle:UNIT:PERIOD") if period else None)
+        return actions.Angles(
+            unit or "degrees", _number(period, "angle:UNIT:PERIOD") if period else None
+        )
     if name == "positions":
-        return Positions(_number(step or "1", "positions:STEP, such as positions:1/3"))
+        return actions.Positions(_number(step or "1", "positions:STEP, such as positions:1/3"))
     if name == "pitch":
-        return Pitch(step or "semitones")
+        return actions.Pitch(step or "semitones")
     if name == "position":
         return _position(step, per_point)
-    return Irreps(representation, per_point)
+    return actions.Irreps(representation, per_point)
 
 
 def _position(size: str, per_point: bool) -> Action:
@@ -305,9 +284,9 @@ def _position(size: str, per_point: bool) -> Action:
     if sides and not (len(sides) == 2 and all(side.isdigit() for side in sides)):
         raise InputError("representation", "position:HEIGHT:WIDTH, such as position:64:48", size)
     if sides:
-        of_images = PixelPoints if per_point else PixelPosition
+        of_images = actions.PixelPoints if per_point else actions.PixelPosition
         return of_images(int(sides[0]), int(sides[1]))
-    return Points() if per_point else Position()
+    return actions.Points() if per_point else actions.Position()
 
 
 def _number(text: str, expected: str) -> float:
@@ -369,15 +348,15 @@ class Mixed(Regression):
         }
         if not forms:
             raise InputError("representation", "an output such as {'center': 'position'}", "none")
-        actions = {name: _output_action(form) for name, form in forms.items()}
+        moves = {name: _output_action(form) for name, form in forms.items()}
         for argument, given in (("sizes", sizes), ("units", units)):
             for name in given or ():
                 check_name(argument, name, forms)
-        widths = {name: _width(form, actions[name]) for name, form in forms.items()}
-        super().__init__(input, Blocks(actions, {**widths, **(sizes or {})}), read=read)
+        widths = {name: _width(form, moves[name]) for name, form in forms.items()}
+        super().__init__(input, actions.Blocks(moves, {**widths, **(sizes or {})}), read=read)
         self.forms, self.sizes, self.units = forms, dict(sizes or {}), dict(units or {})
         self.representation = forms  # type: ignore[assignment] # one for each output
-        angles = {name: of.symbol for name, of in actions.items() if isinstance(of, Angles)}
+        angles = {name: of.symbol for name, of in moves.items() if isinstance(of, actions.Angles)}
         self._units = {**angles, **self.units}
         first = next(iter(forms))
         self.score_meaning = f"Euclidean distance of {first} from the truth"
@@ -427,8 +406,8 @@ class Mixed(Regression):
         return torch.cat(rows, 1)
 
     @property
-    def _blocks(self) -> Blocks:
-        assert isinstance(self.output, Blocks)
+    def _blocks(self) -> actions.Blocks:
+        assert isinstance(self.output, actions.Blocks)
         return self.output
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
@@ -446,7 +425,7 @@ class Mixed(Regression):
         apart = super()._apart(outputs, reference)
         return next(iter(self._blocks.split(apart).values()))
 
-    def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> dict[str, Tensor]:
+    def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> Results:
         """Add the error of each output."""
         found = super().extras(outputs, target, elements)
         if target is None:
@@ -456,7 +435,7 @@ class Mixed(Regression):
         each = self._blocks.split(apart.double()).items()
         return found | {f"error_{name}": part.norm(dim=-1).float() for name, part in each}
 
-    def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: Orbit) -> dict[str, Tensor]:
+    def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: Orbit) -> Results:
         """Return the gap of each output."""
         apart = self._blocks.split(
             self.output.difference(orbit.home, orbit.consensus[None]).double()
@@ -470,8 +449,8 @@ class Mixed(Regression):
 
 def _width(form: str | Action, action: Action) -> int:
     """Return the usual number of components of a representation."""
-    if isinstance(action, Irreps):
+    if isinstance(action, actions.Irreps):
         return action.size
-    if isinstance(action, PixelPosition):
+    if isinstance(action, actions.PixelPosition):
         return 2
     return _WIDTHS.get(form, 1) if isinstance(form, str) else 1

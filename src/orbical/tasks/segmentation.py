@@ -20,25 +20,19 @@ from ._maps import (
     RunningMean,
     binned_error,
     class_votes,
-    masked_mean,
-    reduced_labels,
-    reduced_means,
+    map_vote_disagreement,
+    masked_map_mean,
+    reduced_label_maps,
+    reduced_mean_maps,
     tally,
-    vote_disagreement,
 )
+from ._reading import (
+    class_indices,
+    output_of,
+)
+from ._variables import SHARE, Variable, per_element, per_sample
 from .classification import ClassTask, class_probabilities
-from .task import (
-    SHARE,
-    Along,
-    Reader,
-    Variable,
-    as_truth,
-    described_value,
-    is_real,
-    per_element,
-    per_sample,
-    unreadable_output,
-)
+from .task import Along, Reader, Results
 
 __all__ = ["Segmentation"]
 
@@ -120,28 +114,15 @@ class Segmentation(MapTask, ClassTask):
 
     def read(self, raw: object, outputs: str | None = None) -> Tensor:
         """Read class probabilities `[N, C, ...]`, one map for each class."""
-        given = self.picked(raw)
-        if not is_real(given) or given.ndim != 2 + len(self._sides) or 0 in given.shape[1:]:
-            raise unreadable_output(
-                given, f"class scores [sample, class, {', '.join(self._sides)}]"
-            )
+        given = output_of(self.picked(raw), "class scores", "sample", "class", *self._sides)
         given = class_probabilities(given, outputs or self.outputs)
         self.check_classes(given.shape[1])
         return given
 
     def check_target(self, target: object, count: int) -> Tensor:
         """Check label maps `[N, ...]` or `[N, 1, ...]`."""
-        labels, dims = as_truth(target, count), 1 + len(self._sides)
-        if labels.ndim == dims + 1 and labels.shape[1] == 1:
-            labels = labels[:, 0]
-        if labels.ndim != dims or labels.is_floating_point() or labels.is_complex():
-            one_hot = "maps.argmax(1)" if labels.ndim == dims + 1 else "maps.astype(int)"
-            raise InputError(
-                "labels",
-                f"integer label maps [sample, {', '.join(self._sides)}]",
-                described_value(labels),
-                remedy=f"pass class indices, e.g. {one_hot}",
-            )
+        expected = f"integer label maps [sample, {', '.join(self._sides)}]"
+        labels = class_indices(target, count, 1 + len(self._sides), 1, expected)
         least, most = self._range(labels, 0, LARGEST_CLASS)
         if not 0 <= least <= most <= LARGEST_CLASS:
             raise InputError(
@@ -211,7 +192,7 @@ class Segmentation(MapTask, ClassTask):
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
         """Return the squared distance of the probabilities, mean over valid pixels."""
         apart = (outputs - center[None]).double().square().sum(2)
-        return masked_mean(apart, valid, self.areas(apart))
+        return masked_map_mean(apart, valid, self.areas(apart))
 
     def along(self, *given: Any) -> _SegmentsAlong:
         """Return what sums the outputs as they come, and keeps only the class of each pixel."""
@@ -219,25 +200,23 @@ class Segmentation(MapTask, ClassTask):
 
     def summarize(
         self, outputs: Tensor, target: Tensor | None, elements: Elements, weights: Tensor
-    ) -> dict[str, Tensor]:
+    ) -> Results:
         """Return the variables of a scan from all outputs along the orbits of a batch."""
         along = self.along(target, elements, weights)
         along.add(outputs, elements)
         return along.summary()
 
-    def extras(
-        self, outputs: Tensor, target: Tensor | None, elements: Elements
-    ) -> dict[str, Tensor]:
+    def extras(self, outputs: Tensor, target: Tensor | None, elements: Elements) -> Results:
         """Return confidence, reduced maps, and with a truth all counts and scores."""
         sure, winners = _winners(outputs, 2)
         valid = self.output.valid(elements, outputs)
         entropy = _entropy(outputs) / math.log(outputs.shape[2])
         extras = {
-            "mean_confidence": masked_mean(sure, valid),
+            "mean_confidence": masked_map_mean(sure, valid),
             "probabilities": outputs,
             "segments": winners,
-            "class_map": reduced_labels(winners),
-            "entropy_map": reduced_means(entropy, valid).half(),
+            "class_map": reduced_label_maps(winners),
+            "entropy_map": reduced_mean_maps(entropy, valid).half(),
         }
         if target is not None:
             extras |= self._measured(sure, winners, outputs.shape[2], target, elements)
@@ -245,7 +224,7 @@ class Segmentation(MapTask, ClassTask):
 
     def _measured(
         self, sure: Tensor, winners: Tensor, classes: int, target: Tensor, elements: Elements
-    ) -> dict[str, Tensor]:
+    ) -> Results:
         truth = self.output.move(elements, target[None])
         inside = self.output.valid(elements, target)
         judged = self._judged(truth, inside)
@@ -268,7 +247,7 @@ class Segmentation(MapTask, ClassTask):
             "sample_ece": binned_error(bins),
             "region_confidence": region,
             "region_correct": correct,
-            "truth_map": reduced_labels(shown),
+            "truth_map": reduced_label_maps(shown),
         }
 
     def _judged(self, reference: Tensor, valid: Tensor | None) -> Tensor:
@@ -304,7 +283,7 @@ class _SegmentsAlong(Along):
         weights = self.weights[done : done + len(outputs)]
         self.mean.add(home, seen, weights, self.task.areas(outputs))
 
-    def summary(self) -> dict[str, Tensor]:
+    def summary(self) -> Results:
         """Return the variables of the scan, once all elements were added."""
         task, elements, winners = self.task, self.elements, torch.cat(self.winners)
         assert self.votes is not None
@@ -319,8 +298,8 @@ class _SegmentsAlong(Along):
             "consensus_probabilities": probabilities,
             "invariance_gap": gap.float(),
             "score_vs_consensus": against.nan_to_num(task.unseen_score),
-            "map_vs_consensus": reduced_means(differs, valid).half(),
-            **vote_disagreement(self.votes),
+            "map_vs_consensus": reduced_mean_maps(differs, valid).half(),
+            **map_vote_disagreement(self.votes),
             **concatenate(self.parts),
         }
         if self.target is not None:

@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from .._ragged import from_ragged, graph_fields
 from ..errors import InputError, unknown_name
-from .quantities import UNITS, shaped_quantity, unknown_quantity
+from .quantities import UNITS, missing_quantity, shaped_quantity
 
 FIELDS = ("pos", "numbers", "mask", "cell", "pbc")
 _SYMBOLS = (
@@ -29,6 +29,8 @@ SYMBOLS = ["", *_SYMBOLS.split()]
 
 MOST_ELEMENTS = len(SYMBOLS) - 1
 _OTHER_NAMES = {"z": "numbers", "atomic_numbers": "numbers", "force": "forces"}
+Batch = dict[str, Tensor]
+"""The fields of a batch of molecules, or their true quantities, by name."""
 
 
 class NamedBatch(dict[str, Tensor]):
@@ -42,7 +44,7 @@ def is_structure(thing: object) -> bool:
     return all(hasattr(thing, name) for name in ("positions", "numbers", "cell", "pbc"))
 
 
-def batch_of(structures: Sequence[object]) -> tuple[dict[str, Tensor], dict[str, Tensor] | None]:
+def batch_structures(structures: Sequence[object]) -> tuple[Batch, Batch | None]:
     """Collect structures, and their stored results, in one batch.
 
     Args:
@@ -58,7 +60,7 @@ def batch_of(structures: Sequence[object]) -> tuple[dict[str, Tensor], dict[str,
 
     Example:
         >>> from ase.build import molecule
-        >>> inputs, truth = batch_of([molecule("H2O"), molecule("CH4")])
+        >>> inputs, truth = batch_structures([molecule("H2O"), molecule("CH4")])
         >>> inputs["numbers"].tolist(), truth
         ([[8, 1, 1, 0, 0], [6, 1, 1, 1, 1]], None)
     """
@@ -78,9 +80,7 @@ def batch_of(structures: Sequence[object]) -> tuple[dict[str, Tensor], dict[str,
     return inputs, _truth(structures, numbers.shape[1])
 
 
-def structures_from_graphs(
-    data: object,
-) -> tuple[dict[str, Tensor], dict[str, Tensor] | None] | None:
+def structures_from_graphs(data: object) -> tuple[Batch, Batch | None] | None:
     """Collect structures that are given as one batch without padding, or as graphs of PyG.
 
     Args:
@@ -89,7 +89,7 @@ def structures_from_graphs(
             a list of graphs of PyTorch Geometric with these fields (`z` for the numbers).
 
     Returns:
-        The padded inputs and the truth, as of `batch_of`; None for other data.
+        The padded inputs and the truth, as of `batch_structures`; None for other data.
 
     Raises:
         InputError: if the graphs are not one after the other, or a field has another length.
@@ -120,7 +120,7 @@ def structures_from_graphs(
     return padded, truth or None
 
 
-def complete_batch(inputs: object) -> dict[str, Tensor]:
+def complete_structures(inputs: object) -> Batch:
     """Check a batch of molecules given as arrays, and add its optional fields.
 
     `pos` and `numbers` are required; without `mask`, atoms are where numbers are positive; without
@@ -253,9 +253,9 @@ def _refuse(wrong: Tensor, expected: str, got: str) -> None:
         raise InputError("data", expected, f"{got} for molecule {molecule}, atom {atom}")
 
 
-def _truth(structures: Sequence[Any], most: int) -> dict[str, Tensor] | None:
+def _truth(structures: Sequence[Any], most: int) -> Batch | None:
     """Collect the stored results of structures, from a file or a finished calculation."""
-    known: dict[str, Tensor] = {}
+    known: Batch = {}
     for row, one in enumerate(structures):
         calculator: Any = getattr(one, "calc", None)
         for name in UNITS:
@@ -277,7 +277,7 @@ def _truth(structures: Sequence[Any], most: int) -> dict[str, Tensor] | None:
                     f"results for {len(one)} atoms",
                     f"{name} of shape {tuple(values.shape[1:])} in molecule {row}",
                 )
-            whole = known.setdefault(name, unknown_quantity(name, len(structures), most))
+            whole = known.setdefault(name, missing_quantity(name, len(structures), most))
             if name == "forces":
                 whole[row, : len(one)] = fitted[0]
             else:

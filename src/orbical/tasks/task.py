@@ -5,96 +5,29 @@ from __future__ import annotations
 import inspect
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn, TypedDict, TypeGuard, Unpack
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from .._arrays import as_array
+from .. import actions
 from .._imports import name_of, words_of
 from .._trees import Tree, as_tensors, concatenate, leaves
-from ..actions import (
-    Action,
-    ActionTree,
-    Frames,
-    Images,
-    Rows,
-    Settings,
-    Trivial,
-    Volumes,
-    as_action,
-    flat_actions,
-    parts_in_place,
-    view_of,
-)
-from ..errors import InputError, ModelError
+from ..actions import Action, ActionTree, Settings, flat_actions
+from ..errors import InputError, ModelError, check_name
 from ..groups import Elements, Group
 from ._point_samples import CLOUDS
+from ._reading import described_value
+from ._variables import About, Variable, per_element, per_sample
 
 Reader = Callable[[Any], object]
+Results = dict[str, Tensor]
+"""Variables of a scan by name."""
 Move = Callable[[Elements, Tensor], Tensor]
 """A function that moves `[K or 1, B, ...]` by K elements."""
-
-
-@dataclass(frozen=True)
-class Variable:
-    """A result of a scan: its dimensions after `model`, what it means, and how it is read.
-
-    Args:
-        dims: the dimensions, such as `("sample", "element")`.
-        meaning: a phrase for legends and tables.
-        optional: whether it is stored only if `keep=` names it.
-        unit: `"share"` for values in 0..1, a unit such as `"px"`, or nothing.
-        higher_is_better: the direction of a quality; None where there is none.
-        averaged: of the score of a consensus, whether `OrbitAverage` makes a model that has it.
-    """
-
-    dims: tuple[str, ...]
-    meaning: str
-    optional: bool = False
-    unit: str = ""
-    higher_is_better: bool | None = None
-    averaged: bool | None = None
-
-    @property
-    def attributes(self) -> dict[str, object]:
-        """The attributes of the stored array."""
-        known = {"higher_is_better": self.higher_is_better, "averaged": self.averaged}
-        return {
-            "meaning": self.meaning,
-            "units": self.unit,
-            **{name: value for name, value in known.items() if value is not None},
-        }
-
-
-class About(TypedDict, total=False):
-    """What is said of a variable besides its meaning."""
-
-    optional: bool
-    unit: str
-    higher_is_better: bool
-    averaged: bool
-
-
-def per_element(meaning: str, *dims: str, **about: Unpack[About]) -> Variable:
-    """Declare a variable that each sample has at each element, with further dimensions."""
-    return Variable(("sample", "element", *dims), meaning, **about)
-
-
-def per_sample(meaning: str, *dims: str, **about: Unpack[About]) -> Variable:
-    """Declare a variable that each sample has once, with further dimensions."""
-    return Variable(("sample", *dims), meaning, **about)
-
-
-SHARE: About = {"unit": "share", "higher_is_better": True}
-"""How a share that should be large is read."""
-
-ACTION_DEFECT = per_element(
-    "relative loss of the transformation itself, there and back", higher_is_better=False
-)
 
 
 @dataclass(frozen=True)
@@ -157,9 +90,9 @@ class Task(ABC):
     def __init__(
         self, input: ActionTree | None, output: ActionTree, read: Reader | None = None
     ) -> None:
-        self.input: Action = as_action(Images() if input is None else input)
+        self.input: Action = actions.as_action(actions.Images() if input is None else input)
         self._input_by_shape = input is None
-        self.output: Action = as_action(output)
+        self.output: Action = actions.as_action(output)
         self._read = read
 
     def __repr__(self) -> str:
@@ -194,19 +127,19 @@ class Task(ABC):
         """Score `outputs[K, B, ...]` against a reference moved by the same elements, `[K, B]`."""
 
     @abstractmethod
-    def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> dict[str, Tensor]:
+    def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> Results:
         """Return the task's own variables, element first."""
 
     # What a task may say.
 
-    def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: Orbit) -> dict[str, Tensor]:
+    def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: Orbit) -> Results:
         """Return the task's own variables that need the answers along the whole orbit."""
         return {}
 
     @property
     def input_view(self) -> str:
         """The view of the inputs; by default the one of the input action."""
-        return view_of(self.input)
+        return actions.action_view(self.input)
 
     def check_range(self, target: Tensor, outputs: Tree) -> None:  # noqa: B027 - a task may accept any
         """Check the targets against a model's outputs for the first samples."""
@@ -217,7 +150,7 @@ class Task(ABC):
 
     def check_group(self, group: Group, x: Tree) -> None:
         """Refuse a group whose effect on the outputs for inputs x is not known, before any run."""
-        unknown = sorted(self.output.unknown(group) - parts_in_place(self.input))
+        unknown = sorted(self.output.unknown(group) - actions.action_parts_in_place(self.input))
         if unknown:
             names = ", ".join(type(leaf).__name__ for leaf in flat_actions(self.output))
             raise InputError(
@@ -234,11 +167,11 @@ class Task(ABC):
         The data may state the `action` themselves; otherwise it follows from the shape.
         """
         if self._input_by_shape and action is not None:
-            return self._restored(self.settings(), as_action(action), self._read)
-        if self._input_by_shape and isinstance(x, Tensor) and x.ndim == len(Volumes.dims):
-            return self._restored(self.settings(), Volumes(), self._read)
+            return self._restored(self.settings(), actions.as_action(action), self._read)
+        if self._input_by_shape and isinstance(x, Tensor) and x.ndim == len(actions.Volumes.dims):
+            return self._restored(self.settings(), actions.Volumes(), self._read)
         if self._input_by_shape and isinstance(x, dict) and {*x} == {*CLOUDS}:
-            return self._restored(self.settings(), as_action(CLOUDS), self._read)
+            return self._restored(self.settings(), actions.as_action(CLOUDS), self._read)
         return self
 
     def take(self, data: object) -> Any:
@@ -251,7 +184,7 @@ class Task(ABC):
 
     def usual_group(self, x: Tree) -> str:
         """Return the group of inputs x where none was chosen, or raise."""
-        raise InputError("group", "a group, such as 'rotations:72'", "None")
+        raise InputError("group", "a group, such as 'rotations:72'", "none")
 
     def on_outputs(self, group: Group) -> Group:
         """Return a group with what its elements do to outputs alone, such as classes."""
@@ -314,7 +247,7 @@ class Task(ABC):
 
     def isometric(self, group: Group) -> bool:
         """Check whether the score is unchanged when output and target move together."""
-        if isinstance(self.output, Trivial | Rows | Frames):
+        if isinstance(self.output, actions.Trivial | actions.Rows | actions.Frames):
             return True
         return not group.has_homographies and all(
             np.allclose(part @ part.transpose(0, 2, 1), np.eye(part.shape[-1]), atol=1e-9)
@@ -417,6 +350,11 @@ class Task(ABC):
             variables["consensus_vs_truth"] = per_sample("score of the consensus", **ability)
         return variables
 
+    def choose_score(self, score: str, meanings: Mapping[str, str]) -> None:
+        """Keep which of the scores of a task is `score`, or raise."""
+        check_name("score", score, meanings)
+        self.chosen, self.score_meaning = score, meanings[score]
+
     # What follows from it.
 
     def picked(self, raw: object) -> Any:
@@ -433,7 +371,7 @@ class Task(ABC):
 
     def summarize(
         self, outputs: Tree, target: Tensor | None, elements: Elements, weights: Tensor
-    ) -> dict[str, Tensor]:
+    ) -> Results:
         """Return the variables of a scan from all outputs along the orbits of a batch.
 
         Outputs are element first, `[K, B, ...]`. All K answers of a sample are at hand, so the
@@ -476,7 +414,7 @@ class Task(ABC):
         """
         return Along(self, target, elements, weights, keep)
 
-    def _sample_first(self, summary: dict[str, Tensor], labeled: bool) -> dict[str, Tensor]:
+    def _sample_first(self, summary: Results, labeled: bool) -> Results:
         """Exchange the axes of results that are element first, as they are stored."""
         declared = self.variables(labeled)
         return {
@@ -506,7 +444,7 @@ class Along:
         """Take the outputs `[k, B, ...]` of the next elements."""
         self.parts.append(outputs)
 
-    def summary(self) -> dict[str, Tensor]:
+    def summary(self) -> Results:
         """Return the variables of the scan, once all elements were added."""
         outputs = concatenate(self.parts)
         return self.task.summarize(outputs, self.target, self.elements, self.weights)
@@ -529,67 +467,6 @@ def _can_be_recorded(value: object) -> bool:
         return bool(json.dumps(value))
     except (TypeError, ValueError):
         return False
-
-
-def as_truth(target: object, count: int | None = None, name: str = "labels") -> Tensor:
-    """Return targets as a tensor, of `count` samples where that is known."""
-    values = as_array(name, target)
-    if count is not None and (values.ndim == 0 or len(values) != count):
-        given = str(len(values)) if values.ndim else "a single number"
-        raise InputError(name, f"one for each of {count} samples", given)
-    return values
-
-
-def class_names(classes: object) -> list[str] | None:
-    """Check the names of classes, in the order of their indices."""
-    if classes is None:
-        return None
-    if isinstance(classes, str) or not isinstance(classes, Iterable):
-        raise InputError("classes", "a list of names", repr(classes))
-    return [str(name) for name in classes]
-
-
-def described_value(given: object) -> str:
-    """Describe a value in an error message: its shape, or its type."""
-    if isinstance(given, Tensor):
-        return f"{str(given.dtype).removeprefix('torch.')} of shape {tuple(given.shape)}"
-    if isinstance(given, Mapping):
-        return f"a dictionary of {', '.join(map(repr, given)) or 'nothing'}"
-    return f"a tuple of {len(given)}" if isinstance(given, tuple) else type(given).__name__
-
-
-def how_to_read(given: object) -> str:
-    """Return the remedy for an output that holds what the task needs somewhere inside."""
-    parts = (
-        given
-        if isinstance(given, Mapping)
-        else dict(enumerate(given))
-        if isinstance(given, tuple)
-        else {}
-    )
-    key = next((name for name, part in parts.items() if isinstance(part, Tensor)), None)
-    picked = "..." if key is None else f"out[{key!r}]"
-    return (
-        f"pass read=lambda out: {picked} to ob.scan, or select the outputs with --read "
-        "package.module:function"
-    )
-
-
-def unreadable_output(given: object, expected: str) -> ModelError:
-    """Return the error for a raw model output that a task cannot read."""
-    return ModelError(
-        f"model output: expected {expected}, got {described_value(given)}; {how_to_read(given)}"
-    )
-
-
-def single_or_double(values: Tensor) -> Tensor:
-    """Return integers and half precision as single precision, and the rest unchanged."""
-    return values if values.dtype in (torch.float32, torch.float64) else values.float()
-
-
-def is_real(given: object) -> TypeGuard[Tensor]:
-    """Check whether a value is a tensor of real numbers."""
-    return isinstance(given, Tensor) and not given.is_complex()
 
 
 def _refuse_to_read(name: str) -> Reader:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .._trees import Tree
 from ..actions import ActionTree, Images, Trivial
-from ..errors import InputError, ModelError, check_name, whole_number
+from ..errors import InputError, ModelError, whole_number
 from ..groups import Elements
 from ._answers import (
     ANSWER,
@@ -21,18 +21,9 @@ from ._answers import (
     edit_distance,
     majority_answer,
 )
-from .task import (
-    SHARE,
-    Reader,
-    Task,
-    Variable,
-    described_value,
-    is_real,
-    per_element,
-    per_sample,
-    single_or_double,
-    unreadable_output,
-)
+from ._reading import described_value, is_real, single_or_double, unreadable_output
+from ._variables import SHARE, Variable, per_element, per_sample
+from .task import Reader, Results, Task
 
 __all__ = ["Text"]
 
@@ -90,10 +81,9 @@ class Text(Task):
         length: int = 64,
         score: str = "cer",
     ) -> None:
-        check_name("score", score, SCORES)
         super().__init__(Images() if input is None else input, Trivial(), read)
         self.length = whole_number("length", length, 1)
-        self.chosen, self.score_meaning = score, SCORES[score]
+        self.choose_score(score, SCORES)
 
     def read(self, raw: object, outputs: str | None = None) -> dict[str, Tensor]:
         """Read `{"text": [N, length]}`, and the `confidence [N]` if there is one."""
@@ -172,7 +162,7 @@ class Text(Task):
         """Score texts `[K, B, L]` against others."""
         return _compared(outputs, reference)[self.chosen]
 
-    def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> dict[str, Tensor]:
+    def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> Results:
         """Return texts, confidences and, with a truth, all scores."""
         codes = self.primary(outputs)
         extras = {"text": codes.to(torch.int32), "answer": answer_codes(codes)}
@@ -184,7 +174,7 @@ class Text(Task):
         return extras
 
 
-def _compared(codes: Tensor, truth: Tensor) -> dict[str, Tensor]:
+def _compared(codes: Tensor, truth: Tensor) -> Results:
     """Return both scores `[K, B]`."""
     away = edit_distance(codes, truth).float()
     return {"cer": away / answer_lengths(truth).clamp_min(1), "edit_distance": away}

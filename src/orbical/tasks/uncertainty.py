@@ -27,7 +27,7 @@ from torch import Tensor
 from ..actions import Action, Angles, Frames, Irreps, Pitch, Positions, Rows, Trivial
 from ..errors import ModelError, unknown_name
 from ..groups import Elements
-from .task import described_value, is_real, single_or_double
+from ._reading import described_value, is_real, single_or_double
 
 FORMS: dict[str | None, tuple[str, ...]] = {
     None: ("mean",),
@@ -40,11 +40,11 @@ _CENTERS = ("mean", "gamma")
 _ASYMMETRY = 1e-4
 
 
-def check_form(uncertainty: str | None) -> str | None:
+def check_uncertainty_form(uncertainty: str | None) -> str | None:
     """Return the name of a form, or raise `InputError` if there is none of that name.
 
     Example:
-        >>> check_form("evidential")
+        >>> check_uncertainty_form("evidential")
         'evidential'
     """
     if uncertainty not in FORMS:
@@ -52,11 +52,11 @@ def check_form(uncertainty: str | None) -> str | None:
     return uncertainty
 
 
-def named_parts(given: object, uncertainty: str | None) -> dict[str, Tensor]:
+def uncertain_outputs(given: object, uncertainty: str | None) -> dict[str, Tensor]:
     """Return the parts of a model's output by name; the center is called mean.
 
     Example:
-        >>> named_parts((torch.zeros(2), torch.ones(2)), "variance")["variance"]
+        >>> uncertain_outputs((torch.zeros(2), torch.ones(2)), "variance")["variance"]
         tensor([1., 1.])
     """
     names = FORMS[uncertainty]
@@ -65,7 +65,14 @@ def named_parts(given: object, uncertainty: str | None) -> dict[str, Tensor]:
     if isinstance(given, tuple | list) and len(given) == len(names):
         given = dict(zip(names, given, strict=True))
     if not isinstance(given, dict) or not {*names} <= {*given}:
-        raise ModelError(_unread(given, uncertainty))
+        keys = "{" + ", ".join(f"'{name}': ..." for name in names) + "}"
+        expected = "a tensor (the mean)" if len(names) == 1 else f"({', '.join(names)})"
+        remedy = f", with uncertainty={uncertainty!r}"
+        if uncertainty is None:
+            remedy = "; pass uncertainty= for more than a mean, such as (mean, variance)"
+        raise ModelError(
+            f"model output: expected {expected} or {keys}, got {described_value(given)}{remedy}"
+        )
     if uncertainty is None and {"variance", "covariance"} & {*given}:
         raise ModelError(
             "model output: expected a mean, got a variance too; pass uncertainty='variance' (or "
@@ -83,23 +90,7 @@ def named_parts(given: object, uncertainty: str | None) -> dict[str, Tensor]:
     return parts
 
 
-def _unread(given: object, uncertainty: str | None) -> str:
-    names = FORMS[uncertainty]
-    shown = described_value(given)
-    if isinstance(given, dict):
-        shown = f"a dictionary of {', '.join(map(str, given)) or 'nothing'}"
-    if isinstance(given, tuple | list):
-        shown = f"{len(given)} values"
-    expected = "a tensor (the mean)" if len(names) == 1 else f"({', '.join(names)})"
-    keys = "{" + ", ".join(f"'{name}': ..." for name in names) + "}"
-    if uncertainty is None:
-        remedy = "; pass uncertainty= for more than a mean, such as (mean, variance)"
-    else:
-        remedy = f", with uncertainty={uncertainty!r}"
-    return f"model output: expected {expected} or {keys}, got {shown}{remedy}"
-
-
-def mixes_coordinates(action: Action) -> bool:
+def _mixes_coordinates(action: Action) -> bool:
     """Check whether an action mixes coordinates, so that each cannot have a variance of its own."""
     if isinstance(action, Irreps):
         from e3nn import o3
@@ -108,7 +99,7 @@ def mixes_coordinates(action: Action) -> bool:
     return not isinstance(action, Trivial | Rows | Frames | Positions | Angles | Pitch)
 
 
-def fit_to_mean(parts: dict[str, Tensor], action: Action) -> dict[str, Tensor]:
+def checked_uncertainty(parts: dict[str, Tensor], action: Action) -> dict[str, Tensor]:
     """Bring the other parts to the axes of the mean `[..., d]`, or raise `ModelError`.
 
     Variances become `[..., 1]` or, where nothing rotates, `[..., d]`; covariances `[..., d, d]`.
@@ -132,7 +123,7 @@ def fit_to_mean(parts: dict[str, Tensor], action: Action) -> dict[str, Tensor]:
                     f"model output: expected a {name} of 1 or {width} numbers for each mean of "
                     f"shape {tuple(mean.shape)}, got shape {tuple(values.shape)}"
                 )
-            if values.shape[-1] > 1 and mixes_coordinates(action):
+            if values.shape[-1] > 1 and _mixes_coordinates(action):
                 raise ModelError(
                     f"model output: expected one {name} for all components, which rotate, got "
                     f"{width}; pass uncertainty='covariance' for one each"
@@ -170,7 +161,7 @@ def uncertainty_variances(outputs: dict[str, Tensor]) -> dict[str, Tensor]:
     return {"variance": aleatoric + epistemic, "aleatoric": aleatoric, "epistemic": epistemic}
 
 
-def invalid_distributions(outputs: dict[str, Tensor]) -> dict[str, Tensor]:
+def uncertainty_faults(outputs: dict[str, Tensor]) -> dict[str, Tensor]:
     """Mark outputs `[K, B]` that are not a distribution, by the reason."""
     marks = {}
     if "variance" in outputs:
@@ -199,12 +190,14 @@ def _any(marks: Tensor) -> Tensor:
     return marks.flatten(2).any(-1)
 
 
-def moved_covariance(action: Action, scalars: Action, elements: Elements, values: Tensor) -> Tensor:
+def moved_uncertainty_covariance(
+    action: Action, scalars: Action, elements: Elements, values: Tensor
+) -> Tensor:
     """Rotate covariances `[K or 1, B, ..., d, d]` with the representation D, `D S D^T`.
 
     They also move with their points, as `scalars` do.
     """
-    if mixes_coordinates(action):
+    if _mixes_coordinates(action):
         linear = copy.copy(action)
         if hasattr(linear, "per_point"):
             linear.per_point = False  # points are reordered once

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from .._text import in_column, percent
 from .._trees import Tree, leaves, tree_map
 from ..actions import Images, Periodic, Volumes, check_group, flat_actions
-from ..data import as_preprocessing
+from ..data import checked_preprocessing
 from ..errors import InputError, unknown_name, whole_number
 from ..groups import Elements, Group, as_group, trivial
 from ..predictors import as_predictor
@@ -197,7 +197,7 @@ def layer_errors(
     ]
     device = next(leaves(x)).device
     with predictor.ready(device):
-        prepare = as_preprocessing(preprocess)
+        prepare = checked_preprocessing(preprocess, x)
         sweep = Sweep({"model": predictor}, trivial(), task, device, count, prepare)
 
         def run(inputs: Tree) -> Tensor:

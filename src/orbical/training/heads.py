@@ -26,6 +26,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from .._arrays import single_precision
 from .._imports import import_extra
 from ..errors import InputError, whole_number
 
@@ -83,24 +84,15 @@ class Evidence(NamedTuple):
         return self.aleatoric + self.epistemic
 
 
-def softened(raw: Tensor, floor: float = FLOOR) -> Tensor:
+def floored_softplus(raw: Tensor, floor: float = FLOOR) -> Tensor:
     """Return `softplus(raw) + floor`, in single precision at least: positive and finite.
 
-    >>> softened(torch.tensor([-1e4, 0.0])).tolist()[0] == FLOOR
+    >>> floored_softplus(torch.tensor([-1e4, 0.0])).tolist()[0] == FLOOR
     False
-    >>> bool((softened(torch.tensor([-1e4, 0.0, 1e4])) > 0).all())
+    >>> bool((floored_softplus(torch.tensor([-1e4, 0.0, 1e4])) > 0).all())
     True
     """
     return functional.softplus(single_precision(raw)) + floor
-
-
-def single_precision(values: Tensor) -> Tensor:
-    """Return values in single precision at least, whatever autocast did.
-
-    >>> [single_precision(torch.zeros(1, dtype=one)).dtype for one in (torch.half, torch.double)]
-    [torch.float32, torch.float64]
-    """
-    return values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
 
 
 def _checked_targets(targets: Tensor, width: int) -> Tensor:
@@ -195,7 +187,7 @@ class MeanVarianceHead(_ScaledHead):
     def forward(self, features: Tensor) -> MeanVariance:
         """Return the distributions for features `[n, features]`."""
         mean, spread = self._raw(features)
-        variance = self.scale.square() * softened(spread)
+        variance = self.scale.square() * floored_softplus(spread)
         return MeanVariance(self._shaped(self._placed(mean)), self._shaped(variance))
 
 
@@ -233,9 +225,9 @@ class EvidentialHead(_ScaledHead):
         gamma, nu, alpha, beta = self._raw(features)
         return Evidence(
             self._shaped(self._placed(gamma)),
-            self._shaped(softened(nu)),
-            self._shaped(1 + softened(alpha)),
-            self._shaped(self.scale.square() * softened(beta)),
+            self._shaped(floored_softplus(nu)),
+            self._shaped(1 + floored_softplus(alpha)),
+            self._shaped(self.scale.square() * floored_softplus(beta)),
         )
 
 
@@ -397,7 +389,7 @@ class VectorVarianceHead(_VectorHead):
     def forward(self, features: tuple[Tensor, Tensor]) -> MeanVariance:
         """Return the distributions for `(scalars [n, S], vectors [n, V, d])`."""
         mean, spread, _ = self._parts(features)
-        return MeanVariance(mean, self.scale.square() * softened(spread))
+        return MeanVariance(mean, self.scale.square() * floored_softplus(spread))
 
 
 class VectorEvidentialHead(_VectorHead):
@@ -425,7 +417,10 @@ class VectorEvidentialHead(_VectorHead):
         gamma, raw, _ = self._parts(features)
         nu, alpha, beta = raw.chunk(3, dim=-1)
         return Evidence(
-            gamma, softened(nu), 1 + softened(alpha), self.scale.square() * softened(beta)
+            gamma,
+            floored_softplus(nu),
+            1 + floored_softplus(alpha),
+            self.scale.square() * floored_softplus(beta),
         )
 
 
@@ -498,7 +493,7 @@ class IrrepsVarianceHead(_IrrepsHead):
     def forward(self, features: Tensor) -> MeanVariance:
         """Return the distributions for features `[n, D]`."""
         mean, spread = self.linear(features).split([3, 1], dim=-1)
-        return MeanVariance(self.scale * mean, self.scale.square() * softened(spread))
+        return MeanVariance(self.scale * mean, self.scale.square() * floored_softplus(spread))
 
 
 class IrrepsCovarianceHead(_IrrepsHead):

@@ -63,10 +63,10 @@ class WeightFiles:
             name: Name of the network.
             folder: Folder with the weights. By default, those that ship with the package.
         """
-        return read_header(self.weights_file(name, folder))
+        return read_zoo_header(self.weights_file(name, folder))
 
 
-def read_header(path: str | Path) -> dict[str, str]:
+def read_zoo_header(path: str | Path) -> dict[str, str]:
     """Return the metadata in the header of a file of weights."""
     from safetensors import safe_open
 
@@ -74,7 +74,7 @@ def read_header(path: str | Path) -> dict[str, str]:
         return dict(file.metadata())
 
 
-def restore_weights(net: Network, path: str | Path, strict: bool = True) -> Network:
+def restore_zoo_weights(net: Network, path: str | Path, strict: bool = True) -> Network:
     """Load weights into a network, in single precision, and switch it to evaluation mode."""
     from safetensors.torch import load_file
 

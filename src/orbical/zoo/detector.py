@@ -222,6 +222,6 @@ def read(path: str | Path) -> Detector:
     """
     if not Path(path).is_file():
         raise InputError("path", "a file of weights", repr(str(path)))
-    header = _weights.read_header(path)
+    header = _weights.read_zoo_header(path)
     net = Detector(int(header["classes"]), tuple(map(int, header["channels"].split())))
-    return _weights.restore_weights(net, path, strict=False)  # numbers of batches are not saved
+    return _weights.restore_zoo_weights(net, path, strict=False)  # numbers of batches are not saved

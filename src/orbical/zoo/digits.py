@@ -80,7 +80,7 @@ def load(name: str, folder: str | Path | None = None) -> DigitCNN:
         >>> load("plain")(torch.zeros(1, 1, 28, 28)).shape
         torch.Size([1, 10])
     """
-    return _weights.restore_weights(DigitCNN(), weights_file(name, folder))
+    return _weights.restore_zoo_weights(DigitCNN(), weights_file(name, folder))
 
 
 def plain() -> DigitCNN:

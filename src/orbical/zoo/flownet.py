@@ -187,4 +187,4 @@ def load(name: str, folder: str | Path | None = None) -> FlowNet:
         >>> load("symmetric")(torch.rand(1, 2, 1, 32, 32)).shape
         torch.Size([1, 2, 32, 32])
     """
-    return _weights.restore_weights(FlowNet(), weights_file(name, folder))
+    return _weights.restore_zoo_weights(FlowNet(), weights_file(name, folder))

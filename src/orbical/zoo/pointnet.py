@@ -220,7 +220,7 @@ def load(name: str, folder: str | Path | None = None) -> nn.Module:
         torch.Size([1, 8])
     """
     network = InvariantNet if name == "invariant" else PointNet
-    return _weights.restore_weights(
+    return _weights.restore_zoo_weights(
         network(len(classes_of(name, folder))), weights_file(name, folder)
     )
 

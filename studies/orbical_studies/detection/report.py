@@ -129,7 +129,7 @@ def _published(shifts: pd.DataFrame) -> Figure:
         "found": "key objects found",
         "confidence": "confidence",
         "AP": "average precision",
-        "confidence_minus_accuracy": "confidence minus accuracy",
+        "confidence_minus_accuracy": "confidence\nminus accuracy",
     }
     names = list(shifts["detector"].unique())
     with styled():

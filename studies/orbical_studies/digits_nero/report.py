@@ -129,7 +129,7 @@ def _details(scan: Any) -> Figure:
             polar.set_title(f"digit {digit}, sample {sample}", fontsize=8)
             image = torch.from_numpy(data["input"].values[sample])[None]
             rotated = Images().apply(scan.group[place : place + 1], image)[0, 0, 0].numpy()
-            show_picture(fig.add_subplot(grid[row, 1]), rotated, f"turned by {DETAIL_DEG}°")
+            show_picture(fig.add_subplot(grid[row, 1]), rotated, f"rotated by {DETAIL_DEG}°")
             bars.set(xticks=range(10), ylim=(0, 1), ylabel="probability")
             bars.tick_params(length=0)
         fig.axes[1].legend(loc="upper left", fontsize=7)

@@ -13,6 +13,8 @@ from torch.nn import functional
 from orbical import training
 from orbical.zoo.layout import images_in_layout
 
+from ..framework.training_loop import WholeBatches
+
 PADDING = 4
 HELD_OUT = 0.1  # of the images for validation; of the rest for the calibration loss
 
@@ -57,15 +59,14 @@ class Shuffled:
     """
 
     def __init__(self, split: Split, batch: int, generator: torch.Generator) -> None:
-        self.split, self.batch = split, min(batch, len(split))
+        self.split, self.rows = split, WholeBatches(len(split), min(batch, len(split)), generator)
         self.random: dict[str, Any] = {"generator": generator, "device": split.labels.device}
 
     def __len__(self) -> int:
-        return len(self.split) // self.batch
+        return len(self.rows)
 
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
-        order = torch.randperm(len(self.split), **self.random)
-        for chosen in order.split(self.batch)[: len(self)]:
+        for chosen in self.rows:
             yield self.inputs(chosen), self.split.labels[chosen]
 
     def inputs(self, chosen: Tensor) -> Tensor:

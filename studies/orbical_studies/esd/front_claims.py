@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import combinations
 from operator import attrgetter
+from typing import Any
 
 import pandas as pd
 
 from orbical.calibration import holm
 
 from . import fronts
-from .claims import ALPHA, SENSITIVE, Change, claimed, paired
+from .claims import ALPHA, SENSITIVE, Change, claims_of_table_1, paired
 from .fronts import ACCURACY, BATCH_SEEDS, BATCHES, COSTS, FIRST, FRESH, INNER, LIKE
 from .quick_training import Trial
 from .regimes import TABLE_1, distance
@@ -22,9 +23,6 @@ PAPERS = COSTS[1]
 
 _SETTING = ["loss", "weight", "inner", "seed", "batch"]
 """What tells the trainings of one data set and decay apart."""
-
-Asked = tuple[str, float, str]
-"""A loss, the cost at which its weight was chosen, and a column."""
 
 
 class Front:
@@ -45,12 +43,7 @@ class Front:
         self.data = data
         self.rows = rows[(rows["data"] == data) & (rows["decay"] == self.decay)]
         self.chosen = fronts.choices(self.rows, data)
-        usual, scaled = ("test.ece", "test_ts.ece")
-        best = {n: (("ESD", PAPERS, usual), (n, PAPERS, usual)) for n in INNER if n != "ESD"}
-        ahead = {"ESD": (("ESD", PAPERS, scaled), (BASELINE, PAPERS, scaled))}
-        one = {n: ((BASELINE, PAPERS, scaled), (n, PAPERS, usual)) for n in INNER}
-        asked = {"best": best, "scaled": ahead, "temperature": one}
-        self.claims = {n: claimed(pairs, self._scores, len(FRESH)) for n, pairs in asked.items()}
+        self.claims = claims_of_table_1(INNER, self._scores, len(FRESH))
 
     def at(self, loss: str, cost: float = PAPERS) -> pd.DataFrame:
         """Return the deciding trainings of a loss at the weight chosen at a cost."""
@@ -104,7 +97,7 @@ class Front:
 
     def change(self, loss: str, column: str) -> Change:
         """Compare a loss at the paper's cost with the likelihood alone, in points."""
-        return paired(*(self._scores((name, PAPERS, column)) for name in (loss, BASELINE)))
+        return paired(*(self._scores((name, column)) for name in (loss, BASELINE)))
 
     @property
     def pairs(self) -> list[tuple[float, str, str, Change, bool]]:
@@ -124,7 +117,7 @@ class Front:
 
     def pair(self, cost: float, one: str, other: str) -> Change:
         """Return the first loss minus the second at a cost, in points."""
-        return paired(*(self._scores((name, cost, "test.ece")) for name in (one, other)))
+        return paired(*(self._scores((name, "test.ece", cost)) for name in (one, other)))
 
     @property
     def spans(self) -> dict[str, tuple[pd.Series, float]]:
@@ -148,9 +141,10 @@ class Front:
         """Whether each loss is sensitive to its inner parameter."""
         return {loss: spanned > SENSITIVE for loss, (_, spanned) in self.spans.items()}
 
-    def _scores(self, asked: Asked) -> pd.Series:
-        loss, cost, column = asked
-        return 100 * self.at(loss, cost).set_index("seed")[column]
+    def _scores(self, asked: tuple[Any, ...]) -> pd.Series:
+        """Return a column of a loss, at the paper's cost unless another follows, in points."""
+        loss, column, *cost = asked
+        return 100 * self.at(loss, *cost).set_index("seed")[column]
 
 
 def every_front(rows: pd.DataFrame) -> dict[str, Front]:

@@ -26,7 +26,8 @@ from ..framework import Results
 from ..framework import training as framework
 from ..trials import FILE, read_lines
 from .batches import Split, partition
-from .quick_training import Trial, prepared, run, tensors_of, unpack
+from .packing import unpack_all
+from .quick_training import Trial, prepared, run, tensors_of
 from .settings import BASELINE, BATCH, Settings
 from .timing import milliseconds
 
@@ -64,7 +65,7 @@ def train_fronts(settings: Settings, results: Results) -> None:
     end = time.time() + 60 * settings.minutes
     for data in settings.fronts:
         epochs, work = settings.epochs or EPOCHS[data], results.work / FOLDER / data
-        setup = partial(unpack, results.work, data, framework.device(), settings.images)
+        setup = partial(unpack_all, results.work, data, framework.device(), settings.images)
 
         train = partial(_train, settings, end, work, setup)
         decay, *others = DECAYS[data]
@@ -180,7 +181,7 @@ def later_trials(rows: pd.DataFrame, data: str, epochs: int, decay: float) -> li
 def time_fronts(settings: Settings, results: Results) -> None:
     """Time an epoch of each loss on this machine."""
     for data in settings.fronts:
-        splits = unpack(results.work, data, framework.device(), settings.images)
+        splits = unpack_all(results.work, data, framework.device(), settings.images)
         work = results.work / FOLDER / data
         work.mkdir(parents=True, exist_ok=True)
         (work / COST).write_text(json.dumps([*costs_of_an_epoch(splits, data)]))

@@ -48,7 +48,8 @@ from ..networks.classifiers import ResNet9
 from ..trials import FILE, read_lines
 from . import training
 from .batches import Split, partition
-from .quick_training import CYCLE, Flipped, Recipe, fit, unpack, whitened
+from .packing import unpack_all
+from .quick_training import CYCLE, Flipped, Recipe, fit, whitened
 from .regimes import TABLE_1, Table1, distance
 from .scaling import Scaled, interval_row, scores
 from .settings import BASELINE, BATCH, Settings
@@ -119,7 +120,7 @@ def train_overfitted(settings: Settings, results: Results) -> None:
     for way in WAYS:
         for data in settings.fronts:
             left = replace(settings, minutes=max(0.0, (end - time.time()) / 60))
-            setup = partial(unpack, results.work, data, framework.device(), settings.images)
+            setup = partial(unpack_all, results.work, data, framework.device(), settings.images)
             plan = partial(planned, data, way, epochs=settings.epochs)
             framework.train_plan(plan, left, results.work / FOLDER / data / way, setup, run)
 

@@ -6,7 +6,8 @@ Both data sets are copied as they are published: nothing that reads faster is as
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,13 +17,17 @@ from torch.nn import functional
 from orbical.datasets import data_folder, full_mnist
 from orbical.errors import InputError
 
-from ..data import cifar10
+from ..data import cifar10, cifar100
 from ..framework import Results
 from .batches import Split, Splits
 from .settings import Settings
 
 FILES = {"mnist": "*-ubyte.gz", "cifar10": "*_*", "cifar100": "*_*"}
-READERS: dict[str, Callable[..., Any]] = {"mnist": full_mnist, "cifar10": cifar10}
+READERS: dict[str, Callable[..., Any]] = {
+    "mnist": full_mnist,
+    "cifar10": cifar10,
+    "cifar100": cifar100,
+}
 
 
 def pack(settings: Settings, results: Results) -> None:
@@ -36,20 +41,38 @@ def pack(settings: Settings, results: Results) -> None:
 
 def unpack(settings: Settings, results: Results, device: torch.device) -> Splits:
     """Read the splits `train` and `test` of each data set onto a device, 32 x 32 pixels."""
-    found: Splits = {}
-    for name in settings.data:
-        folder = results.work / name
-        if not folder.is_dir():
-            raise InputError(
-                "work",
-                problem=f"there is no folder {str(folder)!r}",
-                remedy="run the step 'pack' first",
-            )
-        found[name] = {}
-        for split in ("train", "test"):
-            read = READERS[name](folder, split)
-            images, labels = (torch.as_tensor(part)[: settings.images] for part in read)
-            found[name][split] = Split(_resized(images).to(device), labels.long().to(device))
+    kinds = {"train": ("train",), "test": ("test",)}
+    return {n: read(results.work / n, kinds, device, settings.images) for n in settings.data}
+
+
+def unpack_all(
+    work: Path, data: str, device: torch.device, images: int | None = None
+) -> dict[str, Split]:
+    """Read all training and test images of a data set of the fronts onto a device."""
+    train = ("train", "more") if data == "cifar10" else ("train",)
+    return read(work / data, {"train": train, "test": ("test",)}, device, images)
+
+
+def read(
+    folder: Path,
+    kinds: Mapping[str, Iterable[str]],
+    device: torch.device,
+    images: int | None,
+) -> dict[str, Split]:
+    """Read packed images, by the name of a split what its files hold one after another."""
+    if not folder.is_dir():
+        raise InputError(
+            "work",
+            problem=f"there is no folder {str(folder)!r}",
+            remedy="run the step 'pack' first",
+        )
+    found = {}
+    for split, parts in kinds.items():
+        every = [READERS[folder.name](folder, part) for part in parts]
+        pixels, labels = (torch.cat([torch.as_tensor(one[i]) for one in every]) for i in (0, 1))
+        found[split] = Split(
+            _resized(pixels[:images]).to(device), labels[:images].long().to(device)
+        )
     return found
 
 

@@ -23,7 +23,8 @@ from ..trials import FILE, read_lines
 from . import fronts
 from .claims import ALPHA
 from .front_claims import Front
-from .quick_training import Trial, run, unpack
+from .packing import unpack_all
+from .quick_training import Trial, run
 from .settings import Settings
 
 FOLDER = "grid"
@@ -37,7 +38,7 @@ def train_grid(settings: Settings, results: Results) -> None:
         rows = pd.DataFrame(read_lines(results.work / fronts.FOLDER / data / FILE))
         epochs = settings.epochs or fronts.EPOCHS[data]
         trials = other_weights(data, epochs, fronts.chosen_decay(rows, data))
-        setup = partial(unpack, results.work, data, framework.device(), settings.images)
+        setup = partial(unpack_all, results.work, data, framework.device(), settings.images)
         framework.train(trials, settings, results.work / FOLDER / data, setup, run)
 
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from orbical import calibration, losses
-from orbical.errors import InputError
 
-from ..data import cifar10, cifar100
 from ..framework.training import Trained, placed
 from ..networks.classifiers import WhitenedNet
 from .batches import Batches, Shuffled, Split, as_images, partition
@@ -24,7 +21,6 @@ from .recording import recorded
 from .settings import BASELINE, BATCH
 from .training import measured, objective_of
 
-SETS: dict[str, Callable[..., Any]] = {"cifar10": cifar10, "cifar100": cifar100}
 CLASSES = {"cifar10": 10, "cifar100": 100, "snli": 3, "lingnli": 3}
 WIDTHS = (80, 320, 320)
 RATE, MOMENTUM, RISE = 0.75, 0.85, 0.2
@@ -63,26 +59,6 @@ class Trial:
     def __str__(self) -> str:
         head = f"{self.data}/{self.loss}/lambda={self.weight:g}/inner={self.inner:g}"
         return f"{head}/batch={self.batch}/decay={self.decay:g}/seed={self.seed}"
-
-
-def unpack(
-    work: Path, data: str, device: torch.device, images: int | None = None
-) -> dict[str, Split]:
-    """Read all training and test images of a data set onto a device."""
-    folder = work / data
-    if not folder.is_dir():
-        raise InputError(
-            "work",
-            problem=f"there is no folder {str(folder)!r}",
-            remedy="run the step 'pack' first",
-        )
-    parts = {"train": ["train", *(["more"] if data == "cifar10" else [])], "test": ["test"]}
-    found = {}
-    for name, splits in parts.items():
-        read = [SETS[data](folder, split) for split in splits]
-        pixels, labels = (torch.cat([torch.as_tensor(r[i]) for r in read]) for i in (0, 1))
-        found[name] = Split(pixels[:images].to(device), labels[:images].long().to(device))
-    return found
 
 
 class Flipped(Batches):

@@ -83,7 +83,7 @@ def _over_epochs(
 
 
 def draw_map(rows: pd.DataFrame) -> Figure:
-    """Draw the gain against the likelihood's ECE, a panel a loss; lines follow a training."""
+    """Draw the gain against the ECE of cross-entropy, a panel a loss; lines follow a training."""
     fig, grid = panels(1, len(LOSSES), 3.2, sharex=True, sharey=True)
     for axes, loss in zip(grid[0], LOSSES, strict=True):
         color, marker = STYLE[loss]
@@ -94,7 +94,7 @@ def draw_map(rows: pd.DataFrame) -> Figure:
             size = {"markersize": 3 if long else 6, "mfc": "none" if long else color}
             axes.errorbar(each["ece"], each["gain"], each["deviation"], **style, **size)
         axes.axhline(0, color=SOFT, linewidth=1)
-        axes.set(title=loss, xlabel="ECE of the likelihood alone (%)", xscale="log")
+        axes.set(title=loss, xlabel="ECE of cross-entropy (%)", xscale="log")
         axes.set_xticks([0.5, 1, 2, 5, 10, 20], ["0.5", "1", "2", "5", "10", "20"])
         axes.minorticks_off()
     grid[0][0].set_ylabel("gain: ECE that the loss saves (points)")

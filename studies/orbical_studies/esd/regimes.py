@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from .claims import Change, claimed, paired
+from .claims import Change, claims_of_table_1, paired
 from .settings import BASELINE
 
 TABLE_1 = {"mnist": (0.988, 0.0091), "cifar10": (0.929, 0.0549), "cifar100": (0.684, 0.238)}
@@ -44,15 +44,8 @@ class Table1:
 
     def __init__(self, trained: Mapping[str, pd.DataFrame], data: str, least: int) -> None:
         self.trained = trained
-        self.plain, own = trained[BASELINE], [loss for loss in LOSSES if loss in trained]
-        usual, scaled = "test.ece", "test_ts.ece"
-        asked: dict[str, Mapping[str, tuple[Any, Any]]] = {
-            "lower": {loss: ((loss, usual), (BASELINE, usual)) for loss in own},
-            "best": {loss: (("ESD", usual), (loss, usual)) for loss in own if loss != "ESD"},
-            "scaled": {"ESD": (("ESD", scaled), (BASELINE, scaled))},
-            "temperature": {loss: ((BASELINE, scaled), (loss, usual)) for loss in own},
-        }
-        self.claims = {n: claimed(pairs, self._scores, least) for n, pairs in asked.items()}
+        self.plain, own = trained[BASELINE], (loss for loss in LOSSES if loss in trained)
+        self.claims = claims_of_table_1(own, self._scores, least)
         means = self.plain[["test.accuracy", "test.ece"]].mean()
         self.distance = distance(TABLE_1[data], means.to_dict())
 

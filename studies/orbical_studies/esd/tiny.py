@@ -8,6 +8,7 @@ Pillow only.
 from __future__ import annotations
 
 import io
+import math
 import time
 import zipfile
 from collections.abc import Callable
@@ -25,7 +26,7 @@ from orbical.errors import InputError
 
 from ..framework import Results
 from ..framework import training as framework
-from ..framework.training_loop import fit
+from ..framework.training_loop import cosine, fit_epochs
 from ..networks.classifiers import CompactResNet
 from .batches import Batches, Split, as_images, objective_of, partition
 from .settings import BASELINE, Settings
@@ -112,14 +113,14 @@ def run(parts: dict[str, Split], trial: Trial) -> framework.Trained:
     )
     model = CompactResNet(classes=int(parts["test"].labels.max()) + 1, widths=WIDTHS)
     model = framework.placed(model, place)
-    optimizer = torch.optim.AdamW(model.parameters(), RATE, weight_decay=DECAY)
-    fit(
+    fit_epochs(
         model,
         batches,
-        optimizer=optimizer,
-        scheduler=torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, trial.epochs),
-        epochs=trial.epochs,
-        objective=objective,
+        trial.epochs,
+        RATE,
+        objective,
+        decay=DECAY,
+        schedule=partial(_by_epoch, trial.epochs),
         autocast=torch.bfloat16 if place.type == "cuda" else None,
     )
     logits = {name: _logits(model, parts[name].pixels) for name in ("validation", "test")}
@@ -128,6 +129,11 @@ def run(parts: dict[str, Split], trial: Trial) -> framework.Trained:
     kept = {name: values.half().numpy() for name, values in logits.items()}
     kept |= {f"labels_{n}": parts[n].labels.cpu().numpy().astype(np.uint8) for n in logits}
     return row | {"seconds": round(time.perf_counter() - started, 3)}, kept
+
+
+def _by_epoch(epochs: int, progress: float) -> float:
+    """Return the factor of the learning rate: a half cosine that falls after each epoch."""
+    return cosine(math.floor(epochs * progress + 1e-9) / epochs)
 
 
 def _with_mirror_images(split: Split) -> Split:

@@ -17,7 +17,7 @@ from orbical.zoo.layout import images_in_layout
 
 from ..framework import Results
 from ..framework import training as framework
-from ..framework.training_loop import fit
+from ..framework.training_loop import fit_epochs
 from ..networks.classifiers import CompactResNet, LeNet5
 from ..trials import FILE, read_lines
 from ..zoo_training.digits import turn
@@ -151,34 +151,31 @@ def run(splits: Splits, trial: Trial) -> framework.Trained:
     generator = torch.Generator(place).manual_seed(trial.seed)
     objective, batches = objective_and_batches(trial, parts, generator)
     every = max(1, trial.epochs // CURVE_POINTS)
+    points: list[dict[str, float]] = []
     seen = Split(parts["fit"].pixels[:CURVE_IMAGES], parts["fit"].labels[:CURVE_IMAGES])
 
-    def curve(model: nn.Module, epoch: int) -> dict[str, float]:
+    def watch(epoch: int, loss: float) -> None:
         if epoch % every and epoch != trial.epochs:
-            return {}
-        found = {
-            name: scores(split.labels, logits=logits_of(model, split.pixels))
-            for name, split in (("train", seen), ("test", test))
-        }
-        return {f"{name}_{k}": found[name][k] for name in found for k in ("accuracy", "ece")}
+            return
+        point = {"epoch": epoch, "training_loss": loss}
+        for name, split in (("train", seen), ("test", test)):
+            found = scores(split.labels, logits=logits_of(model, split.pixels))
+            point |= {f"{name}_{k}": found[k] for k in ("accuracy", "ece")}
+        points.append(point)
 
-    history = fit(
+    fit_epochs(
         model,
         batches,
-        optimizer=optimizer_of(model),
-        epochs=trial.epochs,
-        objective=objective,
-        validate=curve,
+        trial.epochs,
+        RATE,
+        objective,
+        decay=DECAY,
         autocast=precision(trial.data, place),
+        after_epoch=watch,
     )
     trained = time.perf_counter() - started
     row, shifted, logits = measured(model, parts["validation"], test, trial.batch == BATCH)
     images = trial.epochs * len(batches) * trial.batch * (1 if trial.loss == BASELINE else 2)
-    points = [
-        {"epoch": point.pop("epoch"), "training_loss": point.pop("loss"), **point}
-        for point in map(dict, history)
-        if "test_ece" in point
-    ]
     kept = {"logits": logits.half().numpy()} if (trial.seed, trial.batch) == (0, BATCH) else {}
     return {
         **{name: row.pop(name) for name in ("temperature", "nll")},

@@ -87,7 +87,9 @@ def add_options(parser: argparse._ActionsContainer, defaults: Settings) -> None:
         kind = one.metadata["kind"] or type(sample)
         shown = " ".join(map(str, default)) if several else default
         how: dict[str, Any] = {
-            "help": f"{one.metadata['help']} (default: {shown})".replace("%", "%%")
+            "help": (
+                one.metadata["help"] + ("" if shown in (None, "") else f" (default: {shown})")
+            ).replace("%", "%%")
         }
         if kind is bool:
             how["action"] = argparse.BooleanOptionalAction

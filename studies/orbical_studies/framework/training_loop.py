@@ -1,79 +1,166 @@
-"""A plain training loop."""
+"""The training loop of the studies: by steps, or by passes over batches."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+import time
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from itertools import chain, islice, repeat
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LRScheduler
 
-from orbical.training import likelihood
+AfterStep = Callable[[int, Any], None]
+"""Called with the number of finished steps (or epochs) and the last loss, a float or a scalar."""
 
-Scores = dict[str, float]
+
+class Rows:
+    """Batches of the numbers of samples, in a new order each time; the last one may be smaller.
+
+    Args:
+        count: The number of samples.
+        batch: Samples in a batch.
+        generator: Draws the order, on its device.
+
+    Example:
+        >>> [len(rows) for rows in Rows(10, 4, torch.Generator())]
+        [4, 4, 2]
+    """
+
+    def __init__(self, count: int, batch: int, generator: torch.Generator) -> None:
+        self.count, self.batch, self.generator = count, batch, generator
+
+    def __len__(self) -> int:
+        return -(-self.count // self.batch)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        draw = self.generator
+        order = torch.randperm(self.count, generator=draw, device=draw.device)
+        return iter(order.split(self.batch))
+
+
+class WholeBatches(Rows):
+    """The same without the last, incomplete batch, so that every step has one batch size.
+
+    Example:
+        >>> [len(rows) for rows in WholeBatches(10, 4, torch.Generator())]
+        [4, 4]
+    """
+
+    def __len__(self) -> int:
+        return self.count // self.batch
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return islice(super().__iter__(), len(self))
+
+
+def constant(progress: float) -> float:
+    """Return the factor of a learning rate that does not change."""
+    return 1.0
+
+
+def cosine(progress: float) -> float:
+    """Return the factor of the learning rate: a half cosine from 1 to 0."""
+    return (1 + math.cos(math.pi * progress)) / 2
 
 
 def fit(
-    model: nn.Module,
-    batches: Iterable[Any],
-    *,
-    optimizer: Optimizer,
-    epochs: int,
-    objective: Callable[[nn.Module, Any], Tensor] = likelihood,
-    scheduler: LRScheduler | None = None,
-    validate: Callable[[nn.Module, int], Scores] | None = None,
-    autocast: torch.dtype | None = None,
-) -> list[Scores]:
-    """Train a model for some epochs; return `epoch`, `loss` and the scores of `validate` of each.
+    net: nn.Module,
+    loss_of: Callable[[int], Tensor],
+    steps: int,
+    rate: float,
+    decay: float = 0.0,
+    schedule: Callable[[float], float] = constant,
+    seconds: float = math.inf,
+    clip: float | None = None,
+    after_step: AfterStep | None = None,
+) -> int:
+    """Train a network with AdamW, switch it to evaluation mode, and return the steps taken.
 
     Args:
-        model: The network, on the device to train on; batches are moved there.
-        batches: A loader of what `objective` takes: `(inputs, labels)`, or pairs of those from
-            `orbical.training.interleave`.
-        optimizer: Of the model's parameters.
-        epochs: The number of passes over `batches`.
-        objective: The loss of the model on a batch.
-        scheduler: Stepped after each epoch.
-        validate: Called after each epoch, in evaluation mode and without gradients, with the model
-            and the epoch's number (from 1).
+        net: The network, trained in place.
+        loss_of: Function that returns the loss of a step, by its number from 0.
+        steps: Largest number of steps.
+        rate: Largest learning rate.
+        decay: Weight decay; without it this is Adam.
+        schedule: Function from the share of the training that is done to the factor of the rate.
+        seconds: Time limit, from the end of the first step, which initializes the device.
+        clip: Largest norm of the gradient.
+        after_step: Called with the number of finished steps and the loss.
+    """
+    on_gpu = next(net.parameters()).is_cuda
+    optimizer = torch.optim.AdamW(net.parameters(), rate, weight_decay=decay, fused=on_gpu)
+    taken, done, begun = 0, 0.0, math.inf
+    net.train()
+    while done < 1:
+        optimizer.param_groups[0]["lr"] = rate * schedule(done)
+        loss = loss_of(taken)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        if clip is not None:
+            nn.utils.clip_grad_norm_(net.parameters(), clip)
+        optimizer.step()
+        taken += 1
+        begun = time.monotonic() if taken == 1 else begun
+        done = max(taken / steps, (time.monotonic() - begun) / seconds)
+        if after_step is not None:
+            after_step(taken, loss.detach())
+    net.eval()
+    return taken
+
+
+def fit_epochs(
+    net: nn.Module,
+    batches: Any,
+    epochs: int,
+    rate: float,
+    objective: Callable[[nn.Module, Any], Tensor],
+    *,
+    decay: float = 0.0,
+    schedule: Callable[[float], float] = constant,
+    autocast: torch.dtype | None = None,
+    after_epoch: AfterStep | None = None,
+) -> None:
+    """Train a network for some passes over batches, as `fit` does.
+
+    Args:
+        net: The network, on the device of the batches; trained in place.
+        batches: A loader of what `objective` takes, such as `Rows`.
+        epochs: The number of passes.
+        rate: Largest learning rate.
+        objective: The loss of the network on a batch.
+        decay: Weight decay.
+        schedule: As in `fit`.
         autocast: Dtype of mixed precision, or None.
+        after_epoch: Called with the number of finished epochs and the mean loss of the last, in
+            evaluation mode and without gradients.
 
     Example:
-        >>> _ = torch.manual_seed(0)
-        >>> inputs = torch.randn(64, 2)
-        >>> model = nn.Linear(2, 2)
-        >>> rows = fit(model, [(inputs, (inputs[:, 0] > 0).long())], epochs=3,
-        ...            optimizer=torch.optim.Adam(model.parameters()))
-        >>> rows[2]["loss"] < rows[0]["loss"]
+        >>> net, losses = nn.Linear(1, 1), []
+        >>> fit_epochs(net, Rows(8, 4, torch.Generator()), 3, 1e-3,
+        ...            lambda net, rows: net(rows[:, None].float()).square().mean(),
+        ...            after_epoch=lambda epoch, loss: losses.append(loss))
+        >>> losses[2] < losses[0]
         True
     """
-    device, rows = next(model.parameters()).device, []
-    precision = nullcontext() if autocast is None else torch.autocast(device.type, autocast)
-    for epoch in range(1, epochs + 1):
-        model.train()
-        losses = []  # read after the epoch: each reading makes the host wait for the device
-        for batch in batches:
-            with precision:
-                loss = objective(model, _moved(batch, device))
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()
-            optimizer.step()
-            losses.append(loss.detach().double())
-        if scheduler is not None:
-            scheduler.step()
-        row: Scores = {"epoch": epoch, "loss": float(torch.stack(losses).mean())}
-        if validate is not None:
-            with torch.no_grad():
-                row |= validate(model.eval(), epoch)
-            model.train()
-        rows.append(row)
-    return rows
+    stream, losses = chain.from_iterable(repeat(batches)), list[Tensor]()
+    place = next(net.parameters()).device.type
+    precision = nullcontext() if autocast is None else torch.autocast(place, autocast)
 
+    def loss_of(step: int) -> Tensor:
+        with precision:
+            return objective(net, next(stream))
 
-def _moved(batch: Any, device: torch.device) -> Any:
-    if isinstance(batch, tuple | list):
-        return tuple(_moved(part, device) for part in batch)
-    return batch.to(device, non_blocking=True)
+    def follow(step: int, loss: Tensor) -> None:
+        losses.append(loss.double())  # read after the epoch: the host would wait for the device
+        if step % len(batches) == 0:
+            if after_epoch is not None:
+                net.eval()
+                with torch.no_grad():
+                    after_epoch(step // len(batches), float(torch.stack(losses).mean()))
+                net.train()
+            losses.clear()
+
+    fit(net, loss_of, epochs * len(batches), rate, decay, schedule, after_step=follow)

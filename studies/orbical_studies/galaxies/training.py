@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from orbical import calibration
@@ -20,6 +20,7 @@ from orbical.zoo.group_cnn import GroupCNN
 
 from ..data import point_spread
 from ..framework import Results, training
+from ..framework.training_loop import WholeBatches, fit_epochs
 from ..networks import parameters_of
 from .packing import Split, unpack
 from .settings import PHOTOGRAPHS, Settings, Trial, trials
@@ -125,25 +126,27 @@ def _trained(trial: Trial, recipe: Recipe, images: Tensor, labels: Tensor) -> Gr
     fields = [trial.fields, 2 * trial.fields, 4 * trial.fields]
     made = recipe.network(trial.group, classes, channels=images.shape[1], fields=fields)
     model = made.to(device)
-    batches = len(labels) // BATCH
-    steps = trial.epochs * batches
-    on_gpu = device.type == "cuda"
-    optimizer = torch.optim.AdamW(model.parameters(), recipe.rate, weight_decay=DECAY, fused=on_gpu)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: recipe.height(step, steps, step // batches)
+    batches = WholeBatches(len(labels), BATCH, torch.Generator(device).manual_seed(trial.seed))
+    steps = trial.epochs * len(batches)
+
+    def objective(model: nn.Module, rows: Tensor) -> Tensor:
+        return functional.cross_entropy(model(images[rows]), labels[rows])
+
+    def height(progress: float) -> float:
+        step = round(progress * steps)
+        return recipe.height(step, steps, step // len(batches))
+
+    fit_epochs(
+        model,
+        batches,
+        trial.epochs,
+        recipe.rate,
+        objective,
+        decay=DECAY,
+        schedule=height,
+        autocast=torch.bfloat16 if device.type == "cuda" else None,
     )
-    draw = torch.Generator(device).manual_seed(trial.seed)
-    model.train()
-    for _ in range(trial.epochs):
-        order = torch.randperm(len(labels), device=device, generator=draw)
-        for rows in order.split(BATCH)[:batches]:
-            with torch.autocast(device.type, torch.bfloat16, enabled=on_gpu):
-                loss = functional.cross_entropy(model(images[rows]), labels[rows])
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()
-            optimizer.step()
-            schedule.step()
-    return model.eval()
+    return model
 
 
 @torch.inference_mode()

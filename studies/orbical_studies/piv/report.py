@@ -259,7 +259,7 @@ def _time(rows: pd.DataFrame) -> Figure:
             axes.set_title(model, color=color)
             axes.set(xlabel="mean of |u · ∇u| (px)", ylim=(0, top))
             axes.grid()
-        panels[0].set_ylabel("forward and backward\nanswers differ by (px)")
+        panels[0].set_ylabel("forward and backward\npredictions differ by (px)")
         panels[0].legend(loc="upper left", fontsize=7)
     return fig
 

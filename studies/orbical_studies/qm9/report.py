@@ -317,14 +317,14 @@ def _calibration(results: Results) -> Figure:
 
 
 def _dipole(results: Results) -> Figure:
-    """Draw the paper's Fig. 8: answers, parts of the variance, and their distributions."""
+    """Draw the paper's Fig. 8: predictions, parts of the variance, and their distributions."""
     fig, shown = figure(PAGE, 5.2), results["molecules"].head(DRAWN)
     (left, right), below = fig.subplots(2, 2)
     for network in COMPARED[::-1]:
         mean = shown[f"{network}_mean"]
         left.plot(shown["truth"], mean, ".", color=COLORS[network], label=network, **DOTS)
     left.plot([0, shown["truth"].max()], [0, shown["truth"].max()], color=INK, lw=0.8)
-    left.set(xlabel="dipole (D)", ylabel="answer (D)")
+    left.set(xlabel="dipole (D)", ylabel="prediction (D)")
     for part, color in (("aleatoric", MODELS[2]), ("epistemic", MODELS[3])):
         ratio = np.log10(shown[f"GIN_{part}"] / shown[f"invariant_{part}"])
         right.plot(shown["truth"], ratio, ".", color=color, label=part, **DOTS)

@@ -18,18 +18,9 @@ from orbical.bounds import taxonomy
 from orbical.calibration import ece, top_label
 
 from ..framework import Results
-from ..framework.training_loop import fit
 from .networks import HeightInvariant, perceptron
 from .spirals import SwissRoll, swap_of_heights, swiss_roll
-from .training import (
-    INVARIANT,
-    LEARNING_RATE,
-    PLAIN,
-    Settings,
-    Shuffled,
-    accuracy_ceiling,
-    split,
-)
+from .training import INVARIANT, PLAIN, Settings, accuracy_ceiling, fit, split
 
 TRIANGLE = (
     *((1.0, 0.0), (0.75, 0.0), (0.5, 0.0), (0.25, 0.0), (0.0, 0.0)),
@@ -92,12 +83,7 @@ def _trained(
     torch.manual_seed(seed)
     networks = HeightInvariant(settings.width), perceptron(settings.plain_width)
     for name, network in zip((INVARIANT, PLAIN), networks, strict=True):
-        fit(
-            network,
-            Shuffled(train, seed),
-            optimizer=torch.optim.Adam(network.parameters(), lr=LEARNING_RATE),
-            epochs=max(settings.epochs),
-        )
+        fit(network, train, max(settings.epochs), seed)
         for on, points in (("data", test), ("shift", shifted(test))):
             if len(points):
                 head = {"network": name, "on": on, "points": len(points)}

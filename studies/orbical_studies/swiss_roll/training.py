@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
 from orbical.bounds import OrbitTable, classification
 from orbical.calibration import ece, top_label
@@ -17,7 +18,7 @@ from orbical.errors import InputError
 
 from .. import framework
 from ..framework import Results, option
-from ..framework.training_loop import fit
+from ..framework.training_loop import AfterStep, Rows, fit_epochs
 from ..networks import parameters_of
 from .networks import HeightInvariant, perceptron
 from .spirals import SwissRoll, swap_of_heights, swiss_roll
@@ -53,21 +54,6 @@ class Settings(framework.TrainingSettings):
                 "points that are a multiple of 16 times the thinning, and a thinning of at least 2",
                 f"{self.points} and {self.thinning}",
             )
-
-
-class Shuffled:
-    """Batches of a training set, in a new order each time."""
-
-    def __init__(self, data: SwissRoll, seed: int) -> None:
-        self.x, self.label = torch.from_numpy(data.x).float(), torch.from_numpy(data.label)
-        self.generator = torch.Generator().manual_seed(seed)
-
-    def __len__(self) -> int:
-        return -(-len(self.x) // BATCH)
-
-    def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
-        for rows in torch.randperm(len(self.x), generator=self.generator).split(BATCH):
-            yield self.x[rows], self.label[rows]
 
 
 def split(roll: SwissRoll, settings: Settings, seed: int) -> tuple[SwissRoll, SwissRoll]:
@@ -151,27 +137,37 @@ def measurements(
                     yield head | row
 
 
+def fit(
+    network: nn.Module,
+    data: SwissRoll,
+    epochs: int,
+    seed: int,
+    after_epoch: AfterStep | None = None,
+) -> None:
+    """Train a network on points by cross-entropy, with Adam."""
+    x, label = torch.from_numpy(data.x).float(), torch.from_numpy(data.label)
+
+    def objective(network: nn.Module, rows: Tensor) -> Tensor:
+        return cross_entropy(network(x[rows]), label[rows])
+
+    batches = Rows(len(x), BATCH, torch.Generator().manual_seed(seed))
+    fit_epochs(network, batches, epochs, LEARNING_RATE, objective, after_epoch=after_epoch)
+
+
 def _train(
     network: nn.Module, train: SwissRoll, test: SwissRoll, settings: Settings, seed: int
 ) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     started = time.process_time()
 
-    def validate(model: nn.Module, epoch: int) -> dict[str, float]:
+    def watch(epoch: int, loss: float) -> None:
         if epoch in settings.epochs:
-            row = {"epoch": epoch, **measure(model, test, settings, seed)}
-            if isinstance(model, HeightInvariant):
-                row |= ece_interval(model, test, settings)
+            row = {"epoch": epoch, **measure(network, test, settings, seed)}
+            if isinstance(network, HeightInvariant):
+                row |= ece_interval(network, test, settings)
             rows.append({**row, "seconds": time.process_time() - started})
-        return {}
 
-    fit(
-        network,
-        Shuffled(train, seed),
-        optimizer=torch.optim.Adam(network.parameters(), lr=LEARNING_RATE),
-        epochs=max(settings.epochs),
-        validate=validate,
-    )
+    fit(network, train, max(settings.epochs), seed, watch)
     return rows
 
 

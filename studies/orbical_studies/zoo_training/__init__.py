@@ -2,14 +2,12 @@
 
     python -m orbical_studies.zoo_training.digits --out FOLDER
 
-Here stands what the trainings share: checks, optimizer steps, files and the command line.
+Here stands what the trainings share: checks, files and the command line.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -20,10 +18,9 @@ from torch import Tensor, nn
 
 from orbical.errors import InputError, MissingExtra
 
-Network = TypeVar("Network", bound=nn.Module)
+from ..framework.training_loop import cosine
 
-AfterStep = Callable[[int, Any], None]
-"""Called with the number of finished steps (or epochs) and the last loss, a float or a scalar."""
+Network = TypeVar("Network", bound=nn.Module)
 
 
 def build(network: Callable[[], Network], seed: int) -> Network:
@@ -31,56 +28,6 @@ def build(network: Callable[[], Network], seed: int) -> Network:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return network()
-
-
-def fit(
-    net: nn.Module,
-    loss_of: Callable[[int], Tensor],
-    steps: int,
-    rate: float,
-    decay: float,
-    schedule: Callable[[float], float],
-    seconds: float = math.inf,
-    clip: float | None = None,
-    after_step: AfterStep | None = None,
-) -> int:
-    """Train a network with AdamW, switch it to evaluation mode, and return the steps taken.
-
-    Args:
-        net: The network, trained in place.
-        loss_of: Function that returns the loss of a step, by its number from 0.
-        steps: Largest number of steps.
-        rate: Largest learning rate.
-        decay: Weight decay.
-        schedule: Function from the share of the training that is done to the factor of the rate.
-        seconds: Time limit, from the end of the first step, which initializes the device.
-        clip: Largest norm of the gradient.
-        after_step: Called with the number of finished steps and the loss.
-    """
-    on_gpu = next(net.parameters()).is_cuda
-    optimizer = torch.optim.AdamW(net.parameters(), rate, weight_decay=decay, fused=on_gpu)
-    taken, done, begun = 0, 0.0, math.inf
-    net.train()
-    while done < 1:
-        optimizer.param_groups[0]["lr"] = rate * schedule(done)
-        loss = loss_of(taken)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        if clip is not None:
-            nn.utils.clip_grad_norm_(net.parameters(), clip)
-        optimizer.step()
-        taken += 1
-        begun = time.monotonic() if taken == 1 else begun
-        done = max(taken / steps, (time.monotonic() - begun) / seconds)
-        if after_step is not None:
-            after_step(taken, loss.detach())
-    net.eval()
-    return taken
-
-
-def cosine(progress: float) -> float:
-    """Return the factor of the learning rate: a half cosine from 1 to 0."""
-    return (1 + math.cos(math.pi * progress)) / 2
 
 
 def one_cycle(progress: float, start: float = 0.0) -> float:

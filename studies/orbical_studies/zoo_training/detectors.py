@@ -21,7 +21,8 @@ from orbical.errors import InputError, whole_number
 from orbical.zoo import detector
 from orbical.zoo.detector import NAMES, STRIDE, Detector, cell_centers
 
-from . import AfterStep, fit, one_cycle, run_command, save
+from ..framework.training_loop import AfterStep, fit
+from . import one_cycle, run_command, save
 
 BATCH = 128
 LEARNING_RATE = 2e-3

@@ -1,6 +1,6 @@
 """Training of the digit networks: one architecture, one seed and budget, rotated digits or not.
 
-python -m orbical_studies.zoodigits --out FOLDER
+python -m orbical_studies.zoo_training.digits --out FOLDER
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from orbical.errors import InputError, whole_number
 from orbical.zoo import digits
 from orbical.zoo.digits import CHANNELS, DigitCNN
 
-from . import AfterStep, build, check_labels, cosine, fit, run_command, save
+from ..framework.training_loop import AfterStep, Rows, cosine, fit_epochs
+from . import build, check_labels, run_command, save
 
 SEED = 1
 EPOCHS = 40
@@ -87,27 +88,23 @@ def train(
     _check(images, labels, epochs)
     order, angles = torch.Generator().manual_seed(seed), torch.Generator().manual_seed(seed + 1)
     net = build(DigitCNN, seed)
-    each, losses = math.ceil(len(images) / BATCH), list[float]()
-    batches = (
-        rows
-        for _ in range(epochs)
-        for rows in torch.randperm(len(images), generator=order).split(BATCH)
-    )
 
-    def loss_of(step: int) -> Tensor:
-        rows = next(batches)
+    def objective(net: nn.Module, rows: Tensor) -> Tensor:
         batch = images[rows]
         if rotate:
             batch = turn(batch, 2 * math.pi * torch.rand(len(rows), generator=angles))
         return nn.functional.cross_entropy(net(batch), labels[rows])
 
-    def report(step: int, loss: Tensor) -> None:
-        losses.append(float(loss))
-        if after_epoch is not None and step % each == 0:
-            after_epoch(step // each, sum(losses[-each:]) / each)
-
-    how = (epochs * each, LEARNING_RATE, WEIGHT_DECAY, cosine)
-    fit(net, loss_of, *how, after_step=report)
+    fit_epochs(
+        net,
+        Rows(len(images), BATCH, order),
+        epochs,
+        LEARNING_RATE,
+        objective,
+        decay=WEIGHT_DECAY,
+        schedule=cosine,
+        after_epoch=after_epoch,
+    )
     return net
 
 

@@ -23,7 +23,8 @@ from orbical.groups import parse
 from orbical.zoo import flownet
 from orbical.zoo.flownet import CHANNELS, DECODERS, NAMES, FlowNet
 
-from . import AfterStep, build, fit, one_cycle, run_command, save
+from ..framework.training_loop import AfterStep, fit
+from . import build, one_cycle, run_command, save
 
 SEED = 1
 STEPS = 6000

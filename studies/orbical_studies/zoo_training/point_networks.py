@@ -18,7 +18,8 @@ from orbical.errors import InputError, whole_number
 from orbical.zoo import pointnet
 from orbical.zoo.pointnet import WIDTHS, InvariantNet, PointNet, fields_of
 
-from . import AfterStep, build, check_labels, cosine, fit, run_command, save
+from ..framework.training_loop import AfterStep, cosine, fit
+from . import build, check_labels, run_command, save
 
 SEED = 1
 STEPS = 1500

@@ -12,7 +12,7 @@ import torch
 import orbical as ob
 from orbical.errors import InputError
 from orbical.zoo import detector
-from orbical.zoo._weights import read_header
+from orbical.zoo._weights import read_zoo_header
 from orbical_studies.zoo_training.detectors import Crops, loss_of, train, views, write
 
 TINY = partial(detector.Detector, channels=(8, 8, 8, 8))
@@ -22,7 +22,7 @@ def test_weights_survive_a_file(tmp_path: Path) -> None:
     net = detector.Detector().eval()
     path = write(net, tmp_path / "a.safetensors", {"jitter": "0"})
     again = detector.read(path)
-    assert read_header(path)["jitter"] == "0"
+    assert read_zoo_header(path)["jitter"] == "0"
     for key, value in net.state_dict().items():
         if value.is_floating_point():
             assert torch.allclose(again.state_dict()[key], value, atol=1e-2), key

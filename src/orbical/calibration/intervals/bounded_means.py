@@ -21,7 +21,7 @@ import numpy as np
 
 from ..._numpy import ArrayLike, as_numpy
 from ...errors import InputError, check_type, real_number
-from .levels import checked_level, exact_ends, normal_quantile
+from .levels import checked_level, exact_interval_ends, normal_quantile
 
 __all__ = [
     "bounded_interval_of_sums", "bounded_mean_interval", "samples_to_decide",
@@ -119,7 +119,7 @@ def _terms(values: ArrayLike, low: float, high: float) -> tuple[Array, bool]:
 
 def _exact_ends(terms: Array, size: Array, mean: Array, tail: float) -> Array:
     """Return the lower ends of Clopper and Pearson, `[K]`."""
-    return np.asarray(exact_ends(np.rint(size * mean), size, tail)[0])
+    return np.asarray(exact_interval_ends(np.rint(size * mean), size, tail)[0])
 
 
 def _bets_on_terms(terms: Array, size: Array, mean: Array, tail: float) -> Array:

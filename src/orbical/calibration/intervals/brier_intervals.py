@@ -20,7 +20,7 @@ from ..._arrays import ArrayLike, true_labels
 from ..measures.proper_scores import brier_parts, brier_terms, isotonic_remainder
 from ..pairs.from_outputs import named_outputs, probabilities
 from .cells import fine_index
-from .drawing import blocks_of
+from .drawing import resample_blocks
 from .interval_ends import Interval, check_draws, distance_interval, skewness_missed, tail_quantiles
 from .limits import caution, evidence_of_pairs
 
@@ -80,7 +80,7 @@ def brier_part_intervals(
     again: list[tuple[float, float]] = []
     chance: list[tuple[float, float]] = []
     drawing = _Drawing(p, index, cells)
-    for block in blocks_of(draws, len(p)):
+    for block in resample_blocks(draws, len(p)):
         shape = (block, len(p))
         weight, uniform = np.empty(shape, np.float32), np.empty(shape)
         for row in range(block):

@@ -16,13 +16,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..._arrays import single_precision
 from ..measures.binned import bin_index, reliability
-from ..measures.smooth import error_from_masses, split_over_grid
-from ..measures.soft import membership, soft_error
+from ..measures.smooth import smooth_ece_from_masses, smooth_ece_masses_on_grid
+from ..measures.soft import membership, soft_ece_from_sums
 from ..numerics import sorting
-from ..numerics.decay_sums import decayed_form
-from ..pairs.validation import working_float
-from .levels import exact_ends
+from ..numerics.decay_sums import decay_form
+from .levels import exact_interval_ends
 
 FINE = 512
 """Number of cells from which samples are gathered; up to it each distinct confidence is a cell."""
@@ -208,7 +208,7 @@ def bins_index(confidence: Tensor, bins: int, binning: str) -> tuple[Tensor, int
         return bin_index(confidence, bins), bins
     edges = reliability(confidence, confidence > 2, bins=bins, binning=binning).edges
     inner = edges[:, 1:-1].contiguous()
-    values = working_float(confidence).double().contiguous()
+    values = single_precision(confidence).double().contiguous()
     return torch.searchsorted(inner, values), bins
 
 
@@ -269,7 +269,9 @@ def largest_gap_ends(
     filled = size > 0
     outside = (1 - level) / 2 / filled.sum(-1, keepdim=True).clamp(min=1)
     right = torch.where(filled, accuracy, 0.5) * size
-    low, high = map(torch.as_tensor, exact_ends(right.numpy(), size.numpy(), outside.numpy()))
+    low, high = map(
+        torch.as_tensor, exact_interval_ends(right.numpy(), size.numpy(), outside.numpy())
+    )
     below, above = (torch.where(filled, part - confidence, 0.0) for part in (low, high))
     least = torch.maximum(below, -above).clamp(min=0).amax(-1) + 0.0  # no -0
     return least, torch.maximum(below.abs(), above.abs()).amax(-1)
@@ -302,7 +304,7 @@ def _kernel_form(cells: Cells, phi: float) -> Tensor:
     """Return `sum_ij d_i d_j exp(-|z_i - z_j| / phi)`."""
     if phi not in cells.kernel_forms:
         place = cells.place.cummax(-1).values  # an empty cell takes the place of the one before it
-        cells.kernel_forms[phi] = decayed_form(cells.residual, place, phi)
+        cells.kernel_forms[phi] = decay_form(cells.residual, place, phi)
     return cells.kernel_forms[phi]
 
 
@@ -325,8 +327,8 @@ def unbiased_kernel(cells: Cells, phi: float = _KERNEL_WIDTH) -> Tensor:
 
 def smoothed_error(cells: Cells, bandwidth: float | None = None) -> Tensor:
     """Return smooth ECE, the residual of a cell lying at its mean confidence."""
-    masses = split_over_grid(cells.place, cells.residual, _SMOOTHING_GRID)
-    return error_from_masses(masses, cells.total[..., 0], bandwidth)
+    masses = smooth_ece_masses_on_grid(cells.place, cells.residual, _SMOOTHING_GRID)
+    return smooth_ece_from_masses(masses, cells.total[..., 0], bandwidth)
 
 
 def soft_binned_error(cells: Cells, bins: int = 15, temperature: float = 0.01) -> Tensor:
@@ -334,4 +336,4 @@ def soft_binned_error(cells: Cells, bins: int = 15, temperature: float = 0.01) -
     shares = membership(cells.place, bins, temperature)
     sums = (cells.count, cells.residual)
     size, gap = (torch.einsum("...g,...gb->...b", part, shares) for part in sums)
-    return soft_error(size, gap).nan_to_num(0.0)  # where no sample was drawn
+    return soft_ece_from_sums(size, gap).nan_to_num(0.0)  # where no sample was drawn

@@ -24,7 +24,7 @@ from .interval_ends import (
     weighted_pair,
 )
 from .levels import normal_quantile
-from .limits import Evidence, caution, evidence_of_pairs, one_caution
+from .limits import Evidence, caution, evidence_of_pairs, first_interval_caution
 
 __all__ = ["Comparison", "compare", "regression_compare"]
 
@@ -229,7 +229,7 @@ def _compared(
         both = distance_interval(worlds.observed, worlds.resampled.T, worlds.calibrated.T, level)
         least, most = (end**chosen.power for end in both)
         low, high = torch.minimum(low, least[0] - most[1]), torch.maximum(high, most[0] - least[1])
-    said = one_caution(caution(f"compare {chosen.name}", seen))
+    said = first_interval_caution(caution(f"compare {chosen.name}", seen))
     return Comparison(found, low, high, p_value, level, said)
 
 

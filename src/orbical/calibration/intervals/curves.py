@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike
-from ...errors import InputError, whole_number
-from ..pairs.validation import positive
+from ...errors import InputError, real_number, whole_number
 from ..registry import RESAMPLES
 from .cells import fine_index, tally
 from .interval_ends import Interval, binary_pair, check_draws
@@ -101,7 +100,7 @@ def reliability_curve(
     if z.ndim != 1:
         raise InputError("confidence", "shape [N]", z)
     width = float(2 * len(z) ** -0.25 if bandwidth is None else bandwidth)
-    positive("bandwidth", width)
+    real_number("bandwidth", width, "> 0")
     index, count = fine_index(z[None])
     gathered = tally(z[None], y[None], index, count)
     cells, own = gathered.observed(), gathered.place[0]

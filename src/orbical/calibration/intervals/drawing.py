@@ -121,7 +121,7 @@ def drawn_targets(
     else:
         errors = _target_errors(measure, *given, generator, weights)
     again, chance, heavy = [], [], []
-    for block in blocks_of(resamples, numbers or max(mean.numel(), variance.numel())):
+    for block in resample_blocks(resamples, numbers or max(mean.numel(), variance.numel())):
         index, other = (
             torch.from_numpy(part).to(mean.device)
             for part in generator.integers(0, mean.shape[-2], (2, block, mean.shape[-2]))
@@ -212,7 +212,7 @@ def targets_between(
     distance, between = on_vectors(measure, _distance_of(measure)), []
     center, middle, full = (mean + other) / 2, (variance + spread) / 2, variance.ndim > mean.ndim
     root = torch.linalg.cholesky(middle) if full else middle.sqrt()
-    for block in blocks_of(resamples, max(mean.numel(), variance.numel())):
+    for block in resample_blocks(resamples, max(mean.numel(), variance.numel())):
         noise = torch.from_numpy(generator.standard_normal((block, *mean.shape))).to(mean.device)
         target = center + ((root @ noise[..., None])[..., 0] if full else root * noise)
         both = (
@@ -291,10 +291,10 @@ class PairedWorlds:
         return cls(observed, resampled, calibrated, between)
 
 
-def blocks_of(resamples: int, numbers: int) -> list[int]:
+def resample_blocks(resamples: int, numbers: int) -> list[int]:
     """Split resamples of `numbers` values each into blocks that fit in memory.
 
-    >>> blocks_of(5, BLOCK // 2)
+    >>> resample_blocks(5, BLOCK // 2)
     [2, 2, 1]
     """
     size = max(1, min(resamples, BLOCK // max(numbers, 1)))
@@ -327,7 +327,7 @@ def drawn_pairs(
     fixed = {} if weights is None else {"weights": weights}
     distance, size = _distance_of(measure), confidence.shape[-1]
     again, chance, estimates = [], [], []
-    for block in blocks_of(resamples, confidence.numel()):
+    for block in resample_blocks(resamples, confidence.numel()):
         index = torch.from_numpy(generator.integers(0, size, (block, size))).to(confidence.device)
         redrawn = {name: part[..., index] for name, part in fixed.items()}
         again.append(distance(confidence[..., index], correct[..., index], **redrawn))
@@ -357,7 +357,7 @@ def paired_worlds(
     )
     middle = (pairs[0][0].double() + pairs[1][0].double()) / 2
     distance, generator, between = _distance_of(measure), np.random.default_rng(seed), []
-    for block in blocks_of(resamples, middle.numel()):
+    for block in resample_blocks(resamples, middle.numel()):
         labels = _uniform((block, *middle.shape), generator, middle) < middle
         both = (
             distance(z.expand_as(labels), labels, **({} if mass is None else {"weights": mass}))
@@ -390,7 +390,7 @@ def _paired_cells(
     middle = (pairs[0][0].double() + pairs[1][0].double()).cpu() / 2
     share = torch.bincount(which, middle).div(samples).clamp(0, 1).numpy()
     again, between, generator = [], [], np.random.default_rng(seed)
-    for block in blocks_of(resamples, kinds.shape[1]):
+    for block in resample_blocks(resamples, kinds.shape[1]):
         drawn = generator.poisson(number.numpy(), (block, len(number)))
         right = generator.binomial(samples.numpy(), share, (block, len(samples)))
         counts, hits = (torch.from_numpy(part).double() for part in (drawn, right))

@@ -15,7 +15,7 @@ from ...errors import InputError, whole_number
 from ..pairs.validation import pair
 from ..registry import BoundMeasure
 from .levels import checked_level, normal_quantile
-from .limits import one_caution
+from .limits import first_interval_caution
 
 __all__ = ["Interval", "check_draws"]
 
@@ -53,7 +53,7 @@ class Interval:
         usual = (
             f"[{interval_in_short(self.calibrated_low)}, {interval_in_short(self.calibrated_high)}]"
         )
-        text = one_caution(self.caution)
+        text = first_interval_caution(self.caution)
         caution = f"; {text}" if text else ""
         return f"{found}, if calibrated {calibrated} {usual}{caution}"
 

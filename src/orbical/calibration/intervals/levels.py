@@ -24,7 +24,7 @@ def checked_level(level: float) -> float:
     return real_number("level", level, "in (0, 1)")
 
 
-def exact_ends(right: object, size: object, outside: object) -> tuple[Any, Any]:
+def exact_interval_ends(right: object, size: object, outside: object) -> tuple[Any, Any]:
     """Return the ends of Clopper and Pearson of shares, also of fractional counts, as arrays.
 
     Args:
@@ -33,7 +33,7 @@ def exact_ends(right: object, size: object, outside: object) -> tuple[Any, Any]:
         outside: the probability beyond each end.
 
     Example:
-        >>> [round(float(end), 3) for end in exact_ends(28, 30, 0.025)]
+        >>> [round(float(end), 3) for end in exact_interval_ends(28, 30, 0.025)]
         [0.779, 0.992]
     """
     from scipy.special import betaincinv

@@ -34,7 +34,7 @@ class MeanEnds(tuple[T, T, T], Generic[T]):
         return found
 
     def __repr__(self) -> str:
-        text = one_caution(self.caution)
+        text = first_interval_caution(self.caution)
         return super().__repr__() + (f"; {text}" if text else "")
 
 
@@ -145,10 +145,10 @@ def _said(seen: dict[str, float], limits: dict[str, float]) -> str:
     return f"{'; '.join(reasons)}: the interval may be too short" if reasons else ""
 
 
-def one_caution(cautions: Any) -> str:
+def first_interval_caution(cautions: Any) -> str:
     """Return the first caution among those of several rows, or "".
 
-    >>> one_caution(np.array(["", "few samples", "few samples"], dtype=object))
+    >>> first_interval_caution(np.array(["", "few samples", "few samples"], dtype=object))
     'few samples'
     """
     return next((str(text) for text in np.ravel(cautions) if text), "")

@@ -22,8 +22,8 @@ from .interval_ends import (
     tail_quantiles,
     weighted_pair,
 )
-from .levels import checked_level, exact_ends, normal_quantile
-from .limits import Evidence, MeanEnds, caution, evidence_of_terms, one_caution
+from .levels import checked_level, exact_interval_ends, normal_quantile
+from .limits import Evidence, MeanEnds, caution, evidence_of_terms, first_interval_caution
 
 __all__ = [
     "bootstrap_interval", "compare_means", "holm", "interval_of_sums", "mean_interval",
@@ -169,7 +169,7 @@ def share_interval(
     share = weight_shares(mass, z)
     value, expected = (hit * share).sum(-1), (z * share).sum(-1)
     size = 1 / share.square().sum(-1)
-    low, high = exact_ends((value * size).numpy(), size.numpy(), (1 - level) / 2)
+    low, high = exact_interval_ends((value * size).numpy(), size.numpy(), (1 - level) / 2)
     ends = torch.as_tensor(low), torch.as_tensor(high)
     beside = (square * (z * (1 - z) * share.square()).sum(-1)).sqrt()
     usual = (expected - beside).clamp(min=0), (expected + beside).clamp(max=1)
@@ -485,7 +485,7 @@ def share_interval_of_sums(
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = total / count
         binary = abs(total - squares) <= 1e-9 * total
-        ends = exact_ends(np.where(binary, np.rint(total), np.nan), count, tail)
+        ends = exact_interval_ends(np.where(binary, np.rint(total), np.nan), count, tail)
     if not binary.all():
         bets = bounded_interval_of_sums(count, total, squares, level)
         ends = np.where(binary, ends[0], bets[1]), np.where(binary, ends[1], bets[2])
@@ -541,7 +541,9 @@ def bootstrap_interval(
     low = middle - (middle - low) * wider - skewness_missed(-found, level)
     high = middle + (high - middle) * wider + skewness_missed(found, level)
     terms = torch.from_numpy(rows.reshape(len(rows), -1).T.astype(float))
-    limit = one_caution(caution("bootstrap_interval", evidence_of_terms(terms, 1 / len(rows))))
+    limit = first_interval_caution(
+        caution("bootstrap_interval", evidence_of_terms(terms, 1 / len(rows)))
+    )
     return MeanEnds((float(statistic(rows)), float(low), float(high)), limit)
 
 

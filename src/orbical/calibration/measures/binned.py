@@ -11,14 +11,15 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from ..._arrays import ArrayLike
+from ..._arrays import ArrayLike, few_as_numpy, single_precision
 from ...errors import InputError, check_name, number_of_bins
 from ..numerics import sorting
 from ..numerics.equal_mass import equal_mass_places
-from ..pairs.validation import pair, working_float
+from ..pairs.validation import pair
 
 __all__ = ["Reliability", "ece", "ece_debiased", "error_of", "reliability"]
 
@@ -67,7 +68,7 @@ def bin_index(confidence: Tensor, bins: int) -> Tensor:
     dtype, device = confidence.dtype, confidence.device
     if device.type != "cpu" or confidence.numel() <= _SEARCH_UP_TO or torch.compiler.is_compiling():
         return torch.bucketize(confidence.contiguous(), _inner_edges(bins, dtype, device))
-    values = working_float(confidence)
+    values = single_precision(confidence)
     index = (values * bins).ceil_().sub_(1)
     if not _arithmetic_is_exact(bins, dtype):
         lower = (index / bins).to(dtype).to(values.dtype)
@@ -89,6 +90,11 @@ def _edges(bins: int, dtype: torch.dtype, device: torch.device) -> Tensor:
 @functools.lru_cache(maxsize=64)
 def _edges_on_cpu(bins: int, dtype: torch.dtype) -> Tensor:
     return _edges(bins, dtype, torch.device("cpu"))
+
+
+@functools.lru_cache(maxsize=64)
+def _edges_as_numpy(bins: int, dtype: torch.dtype) -> np.ndarray:
+    return _edges_on_cpu(bins, dtype).numpy()
 
 
 @functools.lru_cache(maxsize=64)
@@ -181,7 +187,7 @@ def reliability(
     """
     check_name("binning", binning, ("width", "mass"))
     given = pair(confidence, correct, weights=weights)
-    return diagram_of(*_edges_and_sums(*given, bins, binning, _both))
+    return reliability_of_bins(*_edges_and_sums(*given, bins, binning, _both))
 
 
 def _edges_and_sums(
@@ -206,7 +212,7 @@ def _edges_and_sums(
     return tuple(part.reshape(*shape[:-1], -1) for part in (edges.double(), *sums))
 
 
-def diagram_of(
+def reliability_of_bins(
     edges: Tensor, count: Tensor, total: Tensor, sum_confidence: Tensor, sum_correct: Tensor
 ) -> Reliability:
     """Return the diagram of bins with these counts, weights, and weighted sums, all `[..., B]`."""
@@ -232,18 +238,11 @@ def bin_sums(
 ) -> tuple[Tensor, ...]:
     """Return `[R, B]` counts (int64), weights, and sums of columns (float64) by bin.
 
-    Takes `[R, N]` arrays, and the edges `[R, B+1]` of the bins unless they have equal width; for
-    arrays `[N]` all are `[B]`. The columns are made of both arrays in float64: by default these.
+    Takes `[R, N]` arrays, and the edges `[R, B+1]` of the bins unless they have equal width. The
+    columns are made of both arrays in float64: by default these.
     """
-    few = confidence.numel() <= _SEARCH_UP_TO
-    if few and confidence.ndim == 1 and confidence.device.type == "cpu":
-        return _batch_bin_sums(confidence, correct, weights, bins, columns)
-    if few:
+    if confidence.numel() <= _SEARCH_UP_TO:
         return _few_bin_sums(confidence, correct, weights, bins, edges, columns)
-    if confidence.ndim == 1:
-        mass = None if weights is None else weights[None]
-        every = bin_sums(confidence[None], correct[None], mass, bins, edges, columns)
-        return tuple(part[0] for part in every)
     rows, size = confidence.shape
     device = confidence.device
     height, width, lanes = _block_shape(rows, size, bins, device.type)
@@ -277,20 +276,32 @@ def _index_of(confidence: Tensor, bins: int, edges: Tensor | None) -> Tensor:
     """Return the bins of confidences `[R, N]`, between edges `[R, B+1]` unless of equal width."""
     if edges is None:
         return bin_index(confidence, bins)
-    values = working_float(confidence).contiguous()
+    values = single_precision(confidence).contiguous()
     return torch.searchsorted(edges[:, 1:-1].contiguous(), values)
 
 
-def _batch_bin_sums(
-    confidence: Tensor, correct: Tensor, weights: Tensor | None, bins: int, columns: _Columns
-) -> tuple[Tensor, ...]:
-    """Return `bin_sums` of a small batch `[N]` over bins of equal width, in the least time."""
-    index, values = bin_index(confidence, bins), columns(confidence.double(), correct.double())
-    count = torch.bincount(index, minlength=bins)
+def batch_sums(confidence: Tensor, correct: Tensor, weights: Tensor | None, bins: int) -> Tensor:
+    """Return `bin_sums` `[4, B]` of a batch `[N]` over bins of equal width.
+
+    Example:
+        >>> batch_sums(torch.tensor([0.25, 0.75]), torch.tensor([False, True]), None, 1)
+        tensor([[2.],
+                [2.],
+                [1.],
+                [1.]], dtype=torch.float64)
+    """
+    if (few := few_as_numpy(confidence)) is None:
+        rows = None if weights is None else weights[None]
+        sums = bin_sums(confidence.detach()[None], correct[None], rows, bins, None)
+        return torch.cat([part.double() for part in sums])
+    index = np.searchsorted(_edges_as_numpy(bins, confidence.dtype), few)
+    count = np.bincount(index, minlength=bins)
+    values = [few, correct.numpy()]
     if weights is not None:
-        values = tuple(part * weights for part in values)
-    total = count if weights is None else torch.bincount(index, weights, minlength=bins)
-    return count, total, *(torch.bincount(index, part, minlength=bins) for part in values)
+        mass = weights.numpy()
+        values = [mass, *(value * mass for value in values)]
+    summed = [np.bincount(index, value, bins) for value in values]
+    return torch.from_numpy(np.array([count, *([count] if weights is None else []), *summed]))
 
 
 def _few_bin_sums(
@@ -449,7 +460,7 @@ def ece_debiased(
     """
     values, hits, mass = pair(confidence, correct, weights=weights)
     *numbers, squares = _edges_and_sums(values, hits, mass, bins, "width", _and_squares)
-    diagram, total = diagram_of(*numbers), numbers[2]
+    diagram, total = reliability_of_bins(*numbers), numbers[2]
     size = effective_count(diagram, values, mass)
     gap = diagram.gap.square()
     noise = (squares / total - gap) / (size - 1)

@@ -17,10 +17,10 @@ import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike, as_array
-from ...errors import InputError
+from ...errors import InputError, real_number
 from ..numerics import decay_sums, sorting
 from ..numerics.gradients import can_fuse, differentiable
-from ..pairs.validation import pair, positive
+from ..pairs.validation import pair
 
 __all__ = ["CumulativeCurve", "cumulative_curve", "esd", "esd_softened", "ks", "ordered_esd"]
 
@@ -350,7 +350,7 @@ def esd_softened(
         tensor(-0.0933, dtype=torch.float64)
     """
     confidence, correct, mass = pair(confidence, correct, minimum=3, weights=weights)
-    positive("width", width)
+    real_number("width", width, "> 0")
     return softened(confidence, correct, mass, width)
 
 

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike
-from ...errors import InputError
+from ...errors import InputError, real_number
 from ..numerics import decay_sums, sorting
 from ..numerics.gradients import differentiable, differentiable_root
-from ..pairs.validation import pair, positive
+from ..pairs.validation import pair
 
 __all__ = ["mmce", "mmce_squared", "mmce_weighted", "skce"]
 
@@ -110,7 +110,7 @@ def mmce_squared(
         tensor(0.0900, dtype=torch.float64)
     """
     confidence, correct, mass = pair(confidence, correct, weights=weights)
-    positive("phi", phi)
+    real_number("phi", phi, "> 0")
     return differentiable(mmce_with_slope, confidence, correct, mass, phi)
 
 
@@ -190,7 +190,7 @@ def mmce_weighted(
         tensor(0.3600, dtype=torch.float64)
     """
     confidence, correct, mass = pair(confidence, correct, weights=weights)
-    positive("phi", phi)
+    real_number("phi", phi, "> 0")
     hit = correct.double()
     if bool(((hit != 0) & (hit != 1)).any()):
         raise InputError("correct", "0 and 1 only", "values between them")
@@ -234,7 +234,7 @@ def skce(
         tensor(-0.1600, dtype=torch.float64)
     """
     confidence, correct, mass = pair(confidence, correct, minimum=2, weights=weights)
-    positive("phi", phi)
+    real_number("phi", phi, "> 0")
     size = confidence.shape[-1]
     pairs = size * (size - 1) if mass is None else mass.sum(-1) ** 2 - mass.square().sum(-1)
     return _sum_over_pairs(confidence, correct, mass, phi, 0) / pairs

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike
-from ..pairs.validation import pair, positive
+from ...errors import real_number
+from ..pairs.validation import pair
 
 __all__ = ["smooth_ece"]
 
@@ -36,10 +37,10 @@ def residual_masses(
     """
     z = confidence.detach().double()
     residual = correct.detach().double() - z
-    return split_over_grid(z, residual if mass is None else residual * mass, grid)
+    return smooth_ece_masses_on_grid(z, residual if mass is None else residual * mass, grid)
 
 
-def split_over_grid(places: Tensor, masses: Tensor, grid: int) -> Tensor:
+def smooth_ece_masses_on_grid(places: Tensor, masses: Tensor, grid: int) -> Tensor:
     """Return masses `[..., N]` at places in [0, 1] split linearly over a grid, `[..., grid+1]`."""
     place = places.clamp(0, 1) * grid
     left = place.floor().clamp_(max=grid - 1)
@@ -77,11 +78,12 @@ def _smoothed_error(spectrum: Tensor, bandwidth: Tensor) -> Tensor:
     return (density.abs() * weight).sum(-1) / grid
 
 
-def error_from_masses(masses: Tensor, total: Tensor | int, bandwidth: float | None) -> Tensor:
+def smooth_ece_from_masses(masses: Tensor, total: Tensor | int, bandwidth: float | None) -> Tensor:
     """Return smooth ECE from `residual_masses` of so much weight; `None` chooses the bandwidth.
 
     Example:
-        >>> error_from_masses(residual_masses(torch.tensor([0.9]), torch.tensor([False])), 1, 0.05)
+        >>> masses = residual_masses(torch.tensor([0.9]), torch.tensor([False]))
+        >>> smooth_ece_from_masses(masses, 1, 0.05)
         tensor(0.9000, dtype=torch.float64)
     """
     total = torch.as_tensor(total, device=masses.device)
@@ -159,6 +161,6 @@ def smooth_ece(
     """
     confidence, correct, mass = pair(confidence, correct, weights=weights)
     if bandwidth is not None:
-        positive("bandwidth", bandwidth)
+        real_number("bandwidth", bandwidth, "> 0")
     total = confidence.shape[-1] if mass is None else mass.sum(-1)
-    return error_from_masses(residual_masses(confidence, correct, mass=mass), total, bandwidth)
+    return smooth_ece_from_masses(residual_masses(confidence, correct, mass=mass), total, bandwidth)

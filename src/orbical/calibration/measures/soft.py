@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike
-from ...errors import InputError, check_name, number_of_bins
+from ...errors import InputError, check_name, number_of_bins, real_number
 from ..numerics.gradients import differentiable, differentiable_root
 from ..numerics.sorting import take_by_row
 from ..pairs.from_outputs import entropy_share, named_outputs, probabilities, top_label
-from ..pairs.validation import counted_labels, pair, positive
+from ..pairs.validation import counted_labels, pair
 from .binned import bin_index
 
 __all__ = ["ece_loss", "s_avuc", "sb_ece"]
@@ -64,7 +64,7 @@ def sb_ece(
     """
     confidence, correct, mass = pair(confidence, correct, weights=weights)
     bins = number_of_bins(bins)
-    positive("temperature", temperature)
+    real_number("temperature", temperature, "> 0")
     return differentiable(sb_ece_with_slope, confidence, correct, mass, bins, temperature)
 
 
@@ -93,13 +93,13 @@ def sb_ece_with_slope(
     return value, (slope if mass is None else slope * mass).to(confidence.dtype)
 
 
-def soft_sums(
+def soft_bin_sums(
     confidence: Tensor, correct: Tensor, bins: int, temperature: float, mass: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """Return the size and the summed `correct - confidence` of each soft bin, `[..., B]`.
 
     Example:
-        >>> size, gap = soft_sums(torch.tensor([0.9]), torch.tensor([True]), 2, 1e-3)
+        >>> size, gap = soft_bin_sums(torch.tensor([0.9]), torch.tensor([True]), 2, 1e-3)
         >>> size.sum()
         tensor(1., dtype=torch.float64)
     """
@@ -130,11 +130,11 @@ def _shares(confidence: Tensor, centers: Tensor, temperature: float) -> Tensor:
     return torch.softmax(confidence[..., None] * places - centers.square() / temperature, dim=-1)
 
 
-def soft_error(size: Tensor, gap: Tensor) -> Tensor:
+def soft_ece_from_sums(size: Tensor, gap: Tensor) -> Tensor:
     """Return SB-ECE from the sums of its bins `[..., B]`.
 
     Example:
-        >>> soft_error(torch.tensor([2.0, 2.0]), torch.tensor([0.4, 0.0]))
+        >>> soft_ece_from_sums(torch.tensor([2.0, 2.0]), torch.tensor([0.4, 0.0]))
         tensor(0.1414)
     """
     # S_j |A_j - C_j|^2 = (sum_i u_ij d_i)^2 / S_j; a bin far from all samples has size 0, adds 0.
@@ -188,7 +188,7 @@ def s_avuc(
         tensor(0.0794, dtype=torch.float64)
     """
     checked_kappa(kappa)
-    positive("temperature", temperature)
+    real_number("temperature", temperature, "> 0")
     p = probabilities(probs=probs, logits=logits)
     truth, mass = counted_labels(labels, p, weights, ignore_index)
     _, correct = top_label(probs=probs, logits=logits, labels=truth)
@@ -207,11 +207,11 @@ def checked_kappa(kappa: float) -> float:
     return kappa
 
 
-def avuc_of(against: Tensor, for_it: Tensor) -> Tensor:
+def avuc_of_counts(against: Tensor, for_it: Tensor) -> Tensor:
     """Return S-AvUC from the soft counts of answers whose certainty is wrong, and right.
 
     Example:
-        >>> avuc_of(torch.tensor(1.0), torch.tensor(1.0))
+        >>> avuc_of_counts(torch.tensor(1.0), torch.tensor(1.0))
         tensor(0.6931)
     """
     return torch.log1p(against / for_it.clamp(min=_TINY))
@@ -241,7 +241,7 @@ def avuc_with_slope(
     return ratio.log1p(), (slope if mass is None else slope * mass).to(entropy.dtype)
 
 
-def soft_counts(
+def avuc_counts(
     correct: Tensor, entropy: Tensor, kappa: float, temperature: float, mass: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """Return `n_AU + n_IC` and `n_AC + n_IU` from normalized entropies `[..., N]`."""

@@ -22,7 +22,7 @@ from torch import Tensor
 from ..._arrays import ArrayLike, as_array, as_floating, both_classes
 from ...errors import InputError
 from ..measures import smooth, soft
-from ..measures.binned import Reliability, bin_sums, diagram_of, error_of
+from ..measures.binned import Reliability, batch_sums, error_of, reliability_of_bins
 from ..pairs.from_outputs import classifier_outputs, normalized_entropy, top_label_of
 from ..pairs.validation import kept_samples, sample_weights
 from ..registry import takes_weights
@@ -109,7 +109,7 @@ def _flat_target(preds: Tensor, target: Tensor) -> Tensor:
         one_hot = preds.ndim > 1 and target.shape == preds.shape
         remedy = "pass class indices, target.argmax(1)" if one_hot else ""
         raise InputError("target", f"class indices of shape {expected}", target, remedy=remedy)
-    return target.reshape(-1)
+    return target if target.ndim == 1 else target.reshape(-1)
 
 
 class ECE(_OfOutputs, measure="ece"):
@@ -133,19 +133,18 @@ class ECE(_OfOutputs, measure="ece"):
         if self.settings["binning"] != "width":
             raise InputError("binning", "'width'", "another", remedy="use EqualMassECE")
         bins = self.settings["bins"]
-        self._keep_sums(count=bins, mass=bins, confidence=bins, correct=bins)
+        self._keep_sums(sums=(4, bins))
 
     def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
         confidence, correct = _top_label(outputs, labels)
-        bins = self.settings["bins"]
-        self._add_sums(*bin_sums(confidence.detach(), correct, weights, bins, None))
+        self._add_sums(batch_sums(confidence, correct, weights, self.settings["bins"]))
 
     def reliability(self) -> Reliability:
         """Return the reliability diagram of everything seen so far, in this process."""
         bins = self.settings["bins"]
-        count, *sums = self._sums()
+        count, *sums = self._sums()[0]
         edges = torch.arange(bins + 1, dtype=torch.float64, device=count.device)
-        return diagram_of(edges / bins, count.long(), *sums)
+        return reliability_of_bins(edges / bins, count.long(), *sums)
 
     def compute(self) -> Tensor:
         """Return the error of everything seen so far."""
@@ -169,7 +168,7 @@ class SmoothECE(_OfOutputs, measure="smooth_ece"):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._keep_sums(masses=smooth.GRID + 1, mass=None)
+        self._keep_sums(masses=(smooth.GRID + 1,), mass=())
 
     def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
         masses = smooth.residual_masses(*_top_label(outputs, labels), mass=weights)
@@ -178,7 +177,7 @@ class SmoothECE(_OfOutputs, measure="smooth_ece"):
     def compute(self) -> Tensor:
         """Return the error of everything seen so far."""
         masses, mass = self._sums()
-        return smooth.error_from_masses(masses, mass, self.settings["bandwidth"])
+        return smooth.smooth_ece_from_masses(masses, mass, self.settings["bandwidth"])
 
 
 class SBECE(_OfOutputs, measure="sb_ece"):
@@ -199,15 +198,18 @@ class SBECE(_OfOutputs, measure="sb_ece"):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._keep_sums(size=self.settings["bins"], gap=self.settings["bins"])
+        bins = self.settings["bins"]
+        self._keep_sums(size=(bins,), gap=(bins,))
 
     def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
         confidence, correct = _top_label(outputs, labels)
-        self._add_sums(*soft.soft_sums(confidence.detach(), correct, **self.settings, mass=weights))
+        self._add_sums(
+            *soft.soft_bin_sums(confidence.detach(), correct, **self.settings, mass=weights)
+        )
 
     def compute(self) -> Tensor:
         """Return the error of everything seen so far."""
-        return soft.soft_error(*self._sums())
+        return soft.soft_ece_from_sums(*self._sums())
 
 
 class SAvUC(_OfOutputs, measure="s_avuc"):
@@ -228,16 +230,16 @@ class SAvUC(_OfOutputs, measure="s_avuc"):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._keep_sums(against=None, for_it=None)
+        self._keep_sums(against=(), for_it=())
 
     def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
         _, correct = _top_label(outputs, labels)
         entropy = normalized_entropy(**outputs).detach()
-        self._add_sums(*soft.soft_counts(correct, entropy, **self.settings, mass=weights))
+        self._add_sums(*soft.avuc_counts(correct, entropy, **self.settings, mass=weights))
 
     def compute(self) -> Tensor:
         """Return the value of everything seen so far."""
-        return soft.avuc_of(*self._sums())
+        return soft.avuc_of_counts(*self._sums())
 
 
 class _Mean(MeanMetric, _OfOutputs):

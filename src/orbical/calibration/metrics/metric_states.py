@@ -59,11 +59,10 @@ class MeasureMetric(Metric):
             trial = _TRIAL.get(entry.kind, ())
             self.function(*trial, **({} if trial else _TRIAL_OUTPUTS))
 
-    def _keep_sums(self, **sizes: int | None) -> None:
-        """Keep sums over samples, each a number or an array of a size."""
-        for name, size in sizes.items():
-            start = torch.zeros(() if size is None else (size,), dtype=torch.float64)
-            self.add_state(name, start, dist_reduce_fx="sum")
+    def _keep_sums(self, **shapes: tuple[int, ...]) -> None:
+        """Keep sums over samples, in arrays of these shapes."""
+        for name, shape in shapes.items():
+            self.add_state(name, torch.zeros(shape, dtype=torch.float64), dist_reduce_fx="sum")
 
     def _sums(self) -> list[Any]:
         return [getattr(self, name) for name in self._defaults]
@@ -95,7 +94,7 @@ class MeanMetric(MeasureMetric):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._keep_sums(**{f"{self.entry.name}_{part}": None for part in ("sum", "mass")})
+        self._keep_sums(**{f"{self.entry.name}_{part}": () for part in ("sum", "mass")})
 
     def _add_terms(self, weights: Tensor | None, *arrays: Any, **outputs: Any) -> None:
         """Add the terms `[N]` of a batch with their weights."""

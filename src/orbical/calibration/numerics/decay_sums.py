@@ -42,11 +42,11 @@ def decayed(values: Tensor, places: Tensor, width: float) -> tuple[Tensor, Tenso
     return before - values, after - values
 
 
-def decayed_form(values: Tensor, places: Tensor, width: float) -> Tensor:
+def decay_form(values: Tensor, places: Tensor, width: float) -> Tensor:
     """Return the sum over all pairs `values_i values_j exp(-|places_i - places_j| / width)`.
 
     Example:
-        >>> decayed_form(torch.tensor([1.0, 1.0]), torch.tensor([0.0, 1.0]), 1.0)
+        >>> decay_form(torch.tensor([1.0, 1.0]), torch.tensor([0.0, 1.0]), 1.0)
         tensor(2.7358)
     """
     if width >= _LEAST_WIDTH:

@@ -17,7 +17,7 @@ import torch
 from ...errors import InputError, number_of_bins
 from ...store import ScanArrays, arrays_of, responses
 from ..intervals.interval_ends import Interval
-from ..measures.binned import Reliability, diagram_of, error_of, named_norm
+from ..measures.binned import Reliability, error_of, named_norm, reliability_of_bins
 from ..registry import Draws
 from .orbit_arrays import calibration_groups, labeled_calibration
 from .pooled import clustered_interval, missing_sample
@@ -33,18 +33,18 @@ __all__ = ["pixel_reliability"]
 SUMS = ("pixel_count", "pixel_confidence", "pixel_correct")
 
 
-def holds_pixels(scan: Scan | xr.Dataset) -> bool:
+def holds_pixel_calibration(scan: Scan | xr.Dataset) -> bool:
     """Check whether a scan is of segmentation with targets."""
     variables = getattr(getattr(scan, "data", scan), "data_vars", ())
     return {*SUMS} <= {*variables}
 
 
-def by_point(scan: Scan | xr.Dataset) -> bool:
+def bins_are_of_points(scan: Scan | xr.Dataset) -> bool:
     """Check whether what a scan holds in bins are the points of clouds, not pixels."""
     return "point_class" in getattr(getattr(scan, "data", scan), "data_vars", ())
 
 
-def pixels_along(
+def pixel_errors_along(
     scan: Scan | xr.Dataset,
     name: str,
     by: str | None,
@@ -68,7 +68,7 @@ def pixels_along(
     return labeled_calibration(name, like, groups, by, [(..., {"value": values.numpy()})])
 
 
-def pixels_pooled(
+def pixel_errors_pooled(
     scan: Scan | xr.Dataset, name: str, options: dict[str, object] | None, draws: Draws
 ) -> list[Interval]:
     """Return the binned error of the pixels of all positions pooled, for each model.
@@ -86,7 +86,9 @@ def pixels_pooled(
     return found
 
 
-def pixels_at(scan: Scan, element: int, *, bins: int, level: float, seed: int) -> list[Interval]:
+def pixel_error_intervals(
+    scan: Scan, element: int, *, bins: int, level: float, seed: int
+) -> list[Interval]:
     """Return the binned error of the pixels at one element with its interval, for each model."""
     arrays, draws = arrays_of(scan), Draws(level=level, seed=seed)
     return [
@@ -170,7 +172,7 @@ def _diagram(arrays: ScanArrays, members: Any, groups: int, bins: Any) -> Reliab
                 total.index_add_(0, member, values.unflatten(-1, (wanted, -1)).sum(-1))
     count, of_confidence, of_correct = sums
     edges = torch.arange(wanted + 1, dtype=torch.float64) / wanted
-    return diagram_of(edges, count.round().long(), count, of_confidence, of_correct)
+    return reliability_of_bins(edges, count.round().long(), count, of_confidence, of_correct)
 
 
 def calibration_of_sums(
@@ -193,7 +195,7 @@ def calibration_of_sums(
     (found,) = _of_images(sums[:, :, None], {"level": level, "seed": seed})
     count, sure, right = torch.from_numpy(sums.sum(1))
     edges = torch.arange(len(count) + 1, dtype=torch.float64) / len(count)
-    return diagram_of(edges, count.round().long(), count, sure, right), found
+    return reliability_of_bins(edges, count.round().long(), count, sure, right), found
 
 
 def pixel_reliability(scan: Scan | xr.Dataset, *, bins: int = 15) -> Reliability:
@@ -217,7 +219,7 @@ def pixel_reliability(scan: Scan | xr.Dataset, *, bins: int = 15) -> Reliability
         >>> pixel_reliability(scan).count.sum(-1)
         tensor([[256, 256, 256, 256]])
     """
-    if not holds_pixels(scan):
+    if not holds_pixel_calibration(scan):
         raise InputError("scan", "a labeled scan of a segmentation task", "another")
     arrays = arrays_of(scan)
     found = _diagram(arrays, np.zeros(arrays.samples, np.int64), 1, bins)

@@ -17,7 +17,7 @@ from ..._arrays import as_numpy
 from ...errors import check_type, number_of_bins
 from ..intervals.interval_ends import Interval, distance_interval, tail_quantiles
 from ..intervals.levels import checked_level, normal_quantile
-from ..measures.binned import Reliability, bin_index, diagram_of
+from ..measures.binned import Reliability, bin_index, reliability_of_bins
 
 __all__ = ["pooled_reliability"]
 
@@ -72,30 +72,31 @@ def pooled_reliability(
     checked_level(level)
     count = np.zeros(bins, np.int64)
     mass, confidence, correct = (np.zeros(bins) for _ in range(3))
-    residual, known = np.zeros((0, bins)), np.zeros(0)
+    residual, known = torch.zeros((bins, 0), dtype=torch.float64), np.zeros(0)
     expected = "confidences and correctness of each element"
     check_type("columns", columns, Iterable, expected)
     for column, weight in zip(columns, as_numpy("weights", weights), strict=True):
         check_type("columns", column, Sequence, expected)
         sure, right = (as_numpy("columns", values) for values in column)
-        if not len(residual):
-            residual, known = np.zeros((len(sure), bins)), np.zeros(len(sure))
-        rows = np.flatnonzero(~np.isnan(sure))
-        sure, right = sure[rows], right[rows]
-        at = bin_index(torch.from_numpy(sure), bins).numpy()
+        if not len(known):
+            residual, known = residual.new_zeros((bins, len(sure))), np.zeros(len(sure))
+        seen, at = ~np.isnan(sure), bin_index(torch.from_numpy(sure), bins)
         exact = sure.astype(np.float64)
-        residual[rows, at] += weight * (right - exact)
-        known[rows] += weight
-        here = np.bincount(at, minlength=bins)
+        terms = np.where(seen, weight * (right - exact), 0.0)
+        residual.scatter_add_(0, at[None], torch.from_numpy(terms)[None])
+        known += weight * seen
+        inside, exact, right = at.numpy()[seen], exact[seen], right[seen].astype(np.float64)
+        here = np.bincount(inside, minlength=bins)
         count += here
         mass += weight * here
-        confidence += weight * np.bincount(at, exact, minlength=bins)
-        correct += weight * np.bincount(at, right.astype(np.float64), minlength=bins)
+        confidence += weight * np.bincount(inside, exact, minlength=bins)
+        correct += weight * np.bincount(inside, right, minlength=bins)
     total = max(mass.sum(), 1e-300)
     contrast = missing_sample(correct.sum() / total, mass / total)
     edges = torch.arange(bins + 1, dtype=torch.float64) / bins
     sums = (torch.from_numpy(part) for part in (count, mass, confidence, correct))
-    return diagram_of(edges, *sums), clustered_interval(residual, known, contrast, level, seed)
+    each = residual.T.contiguous().numpy()
+    return reliability_of_bins(edges, *sums), clustered_interval(each, known, contrast, level, seed)
 
 
 def missing_sample(accuracy: float, shares: np.ndarray) -> np.ndarray:

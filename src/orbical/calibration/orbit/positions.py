@@ -18,12 +18,12 @@ from torch import Tensor
 from ...errors import InputError, number_of_bins, unknown_name
 from ...store import ScanArrays, arrays_of, responses, row_runs
 from ..intervals.resampled import interval as interval_of
-from ..measures.binned import Reliability, bin_index, diagram_of, ece, error_of, named_norm
+from ..measures.binned import Reliability, bin_index, ece, error_of, named_norm, reliability_of_bins
 from ..measures.binned import reliability as reliability_of
 from ..registry import MEASURES, RESAMPLES, Draws, Measure, MeasureLike, bound_measure
 from .orbit_arrays import calibration_groups, labeled_calibration
-from .pixel_bins import holds_pixels, pixels_along
-from .regression_orbit import holds_regression, regression_along
+from .pixel_bins import holds_pixel_calibration, pixel_errors_along
+from .regression_orbit import holds_regression_calibration, regression_along
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -93,14 +93,14 @@ def along_orbit(
     ({'model': 1, 'element': 8}, 'ece')
     """
     draws: Draws = {"level": level, "resamples": resamples, "seed": seed}
-    if holds_regression(scan):
+    if holds_regression_calibration(scan):
         return regression_along(scan, measure, by, draws if interval else None, options)
-    if holds_pixels(scan):
+    if holds_pixel_calibration(scan):
         name, binned = (
             bound_measure(measure, "pair", options).name,
             equal_width_options(measure, options),
         )
-        return pixels_along(scan, name, by, binned, draws if interval else None)
+        return pixel_errors_along(scan, name, by, binned, draws if interval else None)
     like, arrays = pairs_of(scan)
     chosen = bound_measure(measure, "pair", options)
     binned = equal_width_options(measure, options)
@@ -234,7 +234,7 @@ def pairs_of(scan: Scan | xr.Dataset) -> tuple[xr.DataArray, ScanArrays]:
     data: object = getattr(scan, "data", scan)
     for name in ("confidence", "correct"):
         if name not in getattr(data, "data_vars", ()):
-            remedy = "pass pairs_within(scan)" if holds_pixels(scan) else ""
+            remedy = "pass pairs_within(scan)" if holds_pixel_calibration(scan) else ""
             judged = {"correct", "point_correct"} & {*getattr(data, "data_vars", ())}
             if name == "confidence" and judged:
                 remedy = remedy or "let the model return a confidence with each prediction"
@@ -281,7 +281,7 @@ def _binned_along(
                 total[model] += torch.bincount(place, values.double().view(-1), minlength=cells)
     count, sums = count.view(shape), sums.view(2, *shape)
     edges = torch.arange(bins + 1, dtype=torch.float64) / bins
-    diagram = diagram_of(edges, count, count.double(), *sums)
+    diagram = reliability_of_bins(edges, count, count.double(), *sums)
     error = error_of(diagram, named_norm(options["norm"]))
     return torch.where(count.sum(-1) > 0, error, torch.nan).numpy()
 

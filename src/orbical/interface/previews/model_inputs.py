@@ -116,7 +116,7 @@ def preview_answers(predictor: Predictor, inputs: Tensor) -> tuple[Tensor, float
     return found.float(), took
 
 
-def first_that_runs(
+def preview_size_that_runs(
     name: str, predictor: Predictor, sizes: Iterable[int | tuple[int, int]], channels: list[str]
 ) -> tuple[int | tuple[int, int], str]:
     """Return the first size and kind of channels that a model takes."""

@@ -19,7 +19,7 @@ from ...errors import InputError, Interrupted, OrbicalError, StoreError
 from ...groups import as_group
 from ...predictors import Predictor
 from ...store import Json
-from ...tasks import TASKS, Task, takes
+from ...tasks import TASKS, Task, task_takes
 from ..access import private_folder
 from ..background import DaemonPool
 from .proposals import Proposal, full_command, proposed_groups
@@ -361,9 +361,9 @@ class Preview:
 def _task(proposal: Proposal) -> Task:
     kind: Callable[..., Task] = TASKS[proposal["task"]]
     given: Json = {"outputs": proposal["outputs"], "classes": proposal.classes}
-    if takes(proposal["task"], "size"):
+    if task_takes(proposal["task"], "size"):
         given |= {"input": Images(), "size": [*proposal.source.read(0, 1)[0].shape[-2:]]}
-    return kind(**{name: one for name, one in given.items() if takes(proposal["task"], name)})
+    return kind(**{name: one for name, one in given.items() if task_takes(proposal["task"], name)})
 
 
 def _temporary() -> Path:

@@ -23,7 +23,7 @@ from ...data import (
 )
 from ...errors import InputError, check_name
 from ...predictors import Predictor
-from ...tasks import TASKS, takes
+from ...tasks import TASKS, task_takes
 from . import model_inputs
 from .settings import (
     FOLDERS,
@@ -221,13 +221,13 @@ def full_command(
         words += ["--unreadable", "skip"]
     if proposal.preprocess is not None:
         words += ["--preprocess", str(proposal.preprocess)]
-    if takes(proposal["task"], "size"):
+    if task_takes(proposal["task"], "size"):
         words += ["--input", "images"]
     if proposal["outputs"] == "probabilities":
         words += ["--outputs", "probabilities"]
     nested = any("/" in name for name in proposal.source.names or ())
     unlabeled = proposal["labels"] != FOLDERS and nested
-    if classes is not None and takes(proposal["task"], "classes"):
+    if classes is not None and task_takes(proposal["task"], "classes"):
         words += ["--classes", classes]
     if isinstance(proposal.source, ImageFolder) and unlabeled:
         words.append("--unlabeled")

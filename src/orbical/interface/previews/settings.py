@@ -22,7 +22,7 @@ from ...data import (
 from ...errors import InputError, check_name
 from ...predictors import Predictor
 from ...store import Json
-from ...tasks import TASKS, takes
+from ...tasks import TASKS, task_takes
 from . import model_inputs
 
 FOLDERS, NONE = "folders", "none"
@@ -76,7 +76,7 @@ def image_size(
         own = files.read(0, 1)[0].shape[-2:]
         small = [int(own[0])] if own[0] == own[1] < model_inputs.USUAL_SIZES[0] else []
         sizes = [*small, *model_inputs.USUAL_SIZES]
-        size, kind = model_inputs.first_that_runs(name, predictor, sizes, channels)
+        size, kind = model_inputs.preview_size_that_runs(name, predictor, sizes, channels)
         channels = [kind]
         why = "the images have this size" if size in small else "a usual size that the model takes"
     elif given is not None:
@@ -207,7 +207,7 @@ def proposed_scale(
 def outputs_of(outputs: Tensor, task: str) -> Setting:
     """Return whether outputs are logits, probabilities, values or boxes."""
     kind = TASKS[task].truth_kind
-    if not takes(task, "outputs"):
+    if not task_takes(task, "outputs"):
         return Setting("outputs", kind, {kind: kind}, "", False)
     shares = _is_probability(outputs)
     if kind == "labels":

@@ -11,19 +11,20 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from ..._text import counted
+from ...embedding import spread_points
 from ...errors import InputError, check_name
 from ...store import Json
 from ..selection import Selection
 from ..session.calibration_plots import calibration_along
 from ..session.dispatch import HANDLERS
 from ..session.request import ALL, Request, UnknownSet, mask_of_set, packed_subset
-from ..session.sample_maps import available_methods, is_cached, sample_map
+from ..session.sample_maps import available_map_methods, map_is_cached, sample_map
 from ..session.saved_lists import Finding, saved_findings, saved_sets
 from ..session.scan_state import headline
 from ..session.scan_view import Metric, ScanView
 from ..session.subset_curves import prepare_measures, spread_metric
 from ..sidecar import bits_key
-from ..wire import encode_part, quantize
+from ..wire import encode_report_part, quantize
 
 Array = np.ndarray
 
@@ -51,7 +52,7 @@ class ChosenSamples:
         return len(self.samples) == self.of
 
 
-def informative_samples(
+def informative_report_samples(
     mean: Array, variance: Array, xy: Array, label: Array | None, count: int, upward: bool
 ) -> ChosenSamples:
     """Select samples: a third most variable, a third worst, the rest spread over the map.
@@ -70,7 +71,7 @@ def informative_samples(
     >>> spread = np.array([[0.0, 0.3, 0.0, 0.1, 0.0, 0.0]])
     >>> score = np.array([[0.9, 0.9, 0.2, 0.9, 0.8, 0.9]])
     >>> xy = np.array([[-3, -3], [1, 0], [0, 1], [9, 0], [0, 9], [4.0, 4.0]])
-    >>> informative_samples(score, spread, xy, None, 3, True).samples.tolist()
+    >>> informative_report_samples(score, spread, xy, None, 3, True).samples.tolist()
     [1, 2, 5]
     """
     if count < FEWEST:
@@ -87,7 +88,8 @@ def informative_samples(
     taken = np.zeros(total, bool)
     for priority in (variance.max(0), -worst):
         taken[_in_turn(priority, label, finished & ~taken)[:third]] = True
-    taken[_spread(np.where((finished & ~taken)[:, None], xy, np.nan), count - 2 * third)] = True
+    rest = np.flatnonzero(finished & ~taken)
+    taken[rest[spread_points(xy[rest], count - 2 * third)]] = True
     how = (
         f"{count:,} of {total:,} samples: {third:,} that vary most along the orbit, {third:,} with "
         f"the worst scores, {count - 2 * third:,} spread over the map"
@@ -106,14 +108,6 @@ def _in_turn(priority: Array, label: Array | None, among: Array) -> Array:
         members = label[order] == one
         rank[members] = np.arange(members.sum())
     return order[np.argsort(rank, kind="stable")]
-
-
-def _spread(xy: Array, count: int) -> Array:
-    import xarray as xr
-
-    from ...embedding import representatives
-
-    return representatives(xr.DataArray(xy, dims=("sample", "component")), count)
 
 
 LINEAR = ("pca", "ica")
@@ -150,25 +144,25 @@ class MapPlan:
         return f"maps left out: {', '.join(words)}" if words else ""
 
 
-def check_methods(methods: Sequence[str] | None) -> None:
+def check_report_methods(methods: Sequence[str] | None) -> None:
     """Check the names of methods, before any work."""
     if methods is None or [*methods] == ["all"]:
         return
     for method in methods:
-        check_name("methods", method, [*available_methods(), "all"])
+        check_name("methods", method, [*available_map_methods(), "all"])
     if not methods:
         raise InputError("methods", "at least one", "none")
 
 
-def planned_maps(
+def planned_report_maps(
     view: ScanView, methods: Sequence[str] | None, references: Sequence[str], samples: int
 ) -> MapPlan:
     """Choose the maps of a report: what findings show, then what is quick or was asked for."""
-    every = [*itertools.product(available_methods(), ("", *view.models), references)]
+    every = [*itertools.product(available_map_methods(), ("", *view.models), references)]
     quick = {*itertools.product(LINEAR, ("", *view.models), references)}
     quick |= {(method, "", references[0]) for method in FIRST}
     if methods is None:
-        asked = [one for one in every if one in quick or is_cached(_request(view, one))]
+        asked = [one for one in every if one in quick or map_is_cached(_request(view, one))]
     else:
         asked = [one for one in every if {one[0], "all"} & {*methods}]
     shown = (one.selection for one in saved_findings(view))
@@ -193,7 +187,7 @@ def encoded_maps(view: ScanView, samples: Array, maps: Iterable[Map]) -> bytes:
             continue
         arrays[name] = quantize(found.xy[samples], 16, -1.0, 1.0)
         about[name] = {"explained": found.explained, "note": found.note, "metric": "score"}
-    return encode_part({"about": about}, arrays)
+    return encode_report_part({"about": about}, arrays)
 
 
 def _request(view: ScanView, one: Map) -> Request:
@@ -292,7 +286,7 @@ class Subset:
         return not self.selection.filter and not self.selection.subset
 
 
-def recorded_subsets(view: ScanView, told: Iterable[str]) -> list[Subset]:
+def report_subsets(view: ScanView, told: Iterable[str]) -> list[Subset]:
     """List the subsets that matter: all samples, named sets, those of findings, and classes.
 
     Args:
@@ -317,7 +311,7 @@ def recorded_subsets(view: ScanView, told: Iterable[str]) -> list[Subset]:
     return [*found.values()]
 
 
-def encoded_answers(
+def encoded_report_answers(
     view: ScanView, subsets: Sequence[Subset], references: Sequence[str], kinds: Iterable[str]
 ) -> Iterator[bytes]:
     """Yield the recorded answers of each subset to requests of some kinds, encoded."""
@@ -343,10 +337,10 @@ def encoded_answers(
                 values = np.stack([held[part] for _, held in answered])
                 share = plots and part in _CURVES
                 arrays[f"{name}:{part}"] = quantize(values, 16, 0.0, 1.0) if share else values
-        yield encode_part({"answers": answers}, arrays)
+        yield encode_report_part({"answers": answers}, arrays)
 
 
-def spread_metrics(view: ScanView) -> dict[str, str]:
+def report_spread_metrics(view: ScanView) -> dict[str, str]:
     """Return the metric whose spread is shown for each metric: of measures, that of the score."""
     return {name: spread_metric(view, one).name for name, one in view.metrics.items()}
 
@@ -361,7 +355,7 @@ def _requests(
     view: ScanView, subset: Subset, references: Sequence[str]
 ) -> Iterator[tuple[str, Selection]]:
     """Yield the name and the selection of each recorded answer."""
-    spreads = {*spread_metrics(view).values()}
+    spreads = {*report_spread_metrics(view).values()}
     for reference in references:
         against = replace(subset.selection, reference=reference)
         measured = _metrics(view, subset)

@@ -36,21 +36,21 @@ from ..session.request import Request, UnknownSet, mask_of_set, packed_subset
 from ..session.sample_maps import sample_map
 from ..session.sample_views import STILL, reference_action, references_of
 from ..session.saved_lists import saved_sets
-from ..session.scan_state import headline, noun_of, title_of
+from ..session.scan_state import headline, page_noun, page_title
 from ..session.scan_state import state as state_of
 from ..session.scan_view import PLACE, ScanView
-from ..wire import PNG, Array, Quantized, encode_part, quantize, quantize_log_odds
+from ..wire import PNG, Array, Quantized, encode_report_part, quantize, quantize_log_odds
 from .contents import (
     FEWEST,
     FIELDS,
     ChosenSamples,
-    encoded_answers,
     encoded_maps,
-    informative_samples,
-    planned_maps,
-    recorded_subsets,
+    encoded_report_answers,
+    informative_report_samples,
+    planned_report_maps,
+    report_spread_metrics,
     report_story,
-    spread_metrics,
+    report_subsets,
     with_findings,
 )
 
@@ -68,7 +68,7 @@ def chosen_samples(view: ScanView, count: int | None) -> ChosenSamples:
     xy = sample_map(Request(view, Selection(reference=report_references(view)[0]))).xy
     upward = view.metrics["score"].higher_is_better is not False
     means, variances = moments.orbit_mean, moments.orbit_variance
-    chosen = informative_samples(means, variances, xy, view.label, count, upward)
+    chosen = informative_report_samples(means, variances, xy, view.label, count, upward)
     return with_findings(view, chosen)
 
 
@@ -77,7 +77,7 @@ def report_references(view: ScanView) -> list[str]:
     return ["truth", "consensus"] if view.scan.labeled else ["consensus"]
 
 
-def parts_of(
+def report_parts_of(
     view: ScanView,
     chosen: ChosenSamples,
     methods: Sequence[str] | None,
@@ -97,7 +97,7 @@ def parts_of(
         "thumbnails": pictures is not None,
         "scalars": _scalars(view),
         "recorded": FIELDS,
-        "spread_of": spread_metrics(view),
+        "spread_of": report_spread_metrics(view),
         "left_out": made.left_out,
         "sets": _named_sets(view, chosen.samples),
         "failed": {
@@ -108,40 +108,40 @@ def parts_of(
     facts["cover"] = report_cover(view)
     found, _ = headline(Request(view))
     facts["headline"] = {**found, "sample": int(np.searchsorted(chosen.samples, found["sample"]))}
-    plan = planned_maps(view, methods, report_references(view), len(chosen.samples))
+    plan = planned_report_maps(view, methods, report_references(view), len(chosen.samples))
     facts["findings"], sets = report_story(view, chosen, plan.methods)
-    subsets = recorded_subsets(view, [one["view"] for one in facts["findings"]])
+    subsets = report_subsets(view, [one["view"] for one in facts["findings"]])
     facts["subsets"] = [subset.key for subset in subsets]
     state, arrays = _state(view, chosen, plan.methods, facts)
     arrays["sets"] = sets
-    yield "state", encode_part(state, arrays)
+    yield "state", encode_report_part(state, arrays)
     for number, (steps, rows) in enumerate(made):
-        yield f"rows/{number}", encode_part({"steps": steps}, rows)
+        yield f"rows/{number}", encode_report_part({"steps": steps}, rows)
     if pictures is not None:
-        yield "thumbnails", encode_part({}, {"thumbnail": pictures})
+        yield "thumbnails", encode_report_part({}, {"thumbnail": pictures})
     for variable in _variables(view):
         values = _values(view, variable, chosen.samples)
-        yield f"values/{variable}", encode_part({}, {"values": values})
+        yield f"values/{variable}", encode_report_part({}, {"values": values})
     yield "columns", _columns(view, chosen.samples)
     advance("maps")
     yield "maps", encoded_maps(view, chosen.samples, plan.maps)
     kinds = [*FIELDS] if state["calibration"] else ["aggregate", "spread", "consistency"]
     kinds = [kind for kind in kinds if kind != "consistency" or state["consistency"]]
-    answers = encoded_answers(view, subsets, report_references(view), kinds)
+    answers = encoded_report_answers(view, subsets, report_references(view), kinds)
     for number in range(len(subsets)):
         advance(f"statistics {number + 1} of {len(subsets)}")
         yield f"subset/{number}", next(answers)
     if state["worst"]:
-        yield "worst", encode_part(*rows_of(view, chosen.samples))
+        yield "worst", encode_report_part(*rows_of(view, chosen.samples))
     if state["bounds"]:
-        yield "bounds", encode_part(bounds(Request(view))[0], {})
+        yield "bounds", encode_report_part(bounds(Request(view))[0], {})
 
 
 def report_cover(view: ScanView) -> list[tuple[str, str]]:
     """Return what a report is about, as titles and words: models, data, verdicts, versions."""
     record, count = view.scan.record, view.samples
     sources = [f"{one.name} ({one.source})" if one.source else one.name for one in record.models]
-    noun = noun_of(view) if count != 1 else noun_of(view).removesuffix("s")
+    noun = page_noun(view) if count != 1 else page_noun(view).removesuffix("s")
     truth = "labeled" if view.scan.labeled else "without labels"
     share = "" if view.complete else f", {percent(view.scan.share_done)} scanned"
     versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
@@ -180,7 +180,7 @@ def _named_sets(view: ScanView, samples: Array) -> list[Json]:
 def _state(
     view: ScanView, chosen: ChosenSamples, methods: Sequence[str], facts: Json
 ) -> tuple[Json, Json]:
-    state, arrays = state_of(view, [{"name": view.name, "title": title_of(view)}])
+    state, arrays = state_of(view, [{"name": view.name, "title": page_title(view)}])
     traveling = facts.get("traveling", {}).get("models", [])
     state |= {
         "samples": len(chosen.samples),
@@ -263,7 +263,7 @@ def _columns(view: ScanView, samples: Array) -> bytes:
         else:
             kind = np.float32 if column.kind == "number" else np.int32
             arrays[name] = values[..., samples].astype(kind)
-    return encode_part({"texts": texts}, arrays)
+    return encode_report_part({"texts": texts}, arrays)
 
 
 BLOCK_BYTES = 4 << 20

@@ -21,7 +21,7 @@ from ...predictors import OnnxPredictor, external_files
 from ...tasks import CLASS_PROBABILITY, class_probabilities
 from ..orbit_positions import OrbitLocator
 from ..session.scan_view import ScanView
-from ..wire import encode_part
+from ..wire import encode_report_part
 
 MOST_BYTES = 10_000_000
 """The largest model that travels; the page must read it before it answers."""
@@ -55,7 +55,7 @@ class TravelingModels:
     version: str
 
 
-def check_models(view: ScanView, models: Mapping[str, str | Path]) -> None:
+def check_traveling_models(view: ScanView, models: Mapping[str, str | Path]) -> None:
     """Check that models can run in the page of a report, before any work."""
     record, live = view.scan.record, view.live
     task, action = record.task, record.task.input.get("action")
@@ -163,4 +163,4 @@ def _check_answers(view: ScanView, name: str, predictor: OnnxPredictor) -> None:
 
 
 def _bytes_part(content: bytes) -> bytes:
-    return encode_part({}, {"content": np.frombuffer(content, np.uint8)})
+    return encode_report_part({}, {"content": np.frombuffer(content, np.uint8)})

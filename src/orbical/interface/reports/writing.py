@@ -20,11 +20,11 @@ from ... import __version__
 from ...errors import InputError, whole_number
 from ...store import Json
 from ..bundling import bundle, icon, web_sources, web_style
-from ..session.scan_state import title_of
+from ..session.scan_state import page_title
 from ..wire import as_text
-from .contents import FEWEST, ChosenSamples, check_methods, planned_maps
-from .report_parts import chosen_samples, parts_of, report_references
-from .traveling import RUNTIME, TravelingModels, check_models, traveling_models
+from .contents import FEWEST, ChosenSamples, check_report_methods, planned_report_maps
+from .report_parts import chosen_samples, report_parts_of, report_references
+from .traveling import RUNTIME, TravelingModels, check_traveling_models, traveling_models
 
 if TYPE_CHECKING:
     from ...store import Scan
@@ -109,7 +109,7 @@ def report(
     view = session.scan_view()
     models = None
     if files:
-        check_models(view, files)
+        check_traveling_models(view, files)
         models = traveling_models(files)
     if not view.complete:
         warnings.warn(view.scan.caveat, stacklevel=2)
@@ -153,20 +153,20 @@ def build_report(
     advance: Callable[[str], None] = lambda work: None,
 ) -> tuple[Heading, dict[str, bytes]]:
     """Build the parts of a report, with its title and footer."""
-    check_methods(methods)
+    check_report_methods(methods)
     if samples is not None:
         samples = whole_number("samples", samples, FEWEST, other="None or ")
     advance("selecting samples")
     chosen = chosen_samples(view, samples)
-    plan = planned_maps(view, methods, report_references(view), len(chosen.samples))
+    plan = planned_report_maps(view, methods, report_references(view), len(chosen.samples))
     about = {**report_facts(view, chosen), "maps": plan.note()}
     if models is not None:
         outputs = view.scan.record.task.settings["outputs"]
         about["traveling"] = {"models": models.names, "outputs": outputs}
         about["versions"] |= {RUNTIME: models.version}
-    parts = dict(parts_of(view, chosen, methods, about, advance))
+    parts = dict(report_parts_of(view, chosen, methods, about, advance))
     parts |= {} if models is None else models.parts
-    return (title or title_of(view), report_footer(about)), parts
+    return (title or page_title(view), report_footer(about)), parts
 
 
 def report_page(view: ScanView, advance: Callable[[str], None]) -> str:
@@ -188,7 +188,7 @@ def write_report(
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         if len(text) > MOST_BYTES:
-            return write_folder(beside, heading, parts, runtime)
+            return write_report_folder(beside, heading, parts, runtime)
         remove_report(beside)  # an earlier report of this name would be out of date
         target.write_text(text, "utf-8")
     except OSError as error:
@@ -295,7 +295,7 @@ def single_page(heading: Heading, parts: Mapping[str, bytes], runtime: str = "")
     return _page_text(heading, data, False, runtime)
 
 
-def write_folder(
+def write_report_folder(
     path: Path, heading: Heading, parts: Mapping[str, bytes], runtime: str = ""
 ) -> Path:
     """Write a report as a folder: the page `index.html`, and `parts/` with its data."""
@@ -313,7 +313,7 @@ def write_folder(
 
 
 def _is_report(path: Path) -> bool:
-    """Check whether a folder is a report that `write_folder` wrote."""
+    """Check whether a folder is a report that `write_report_folder` wrote."""
     page = path / "index.html"
     if not (page.is_file() and (path / "parts").is_dir()):
         return False

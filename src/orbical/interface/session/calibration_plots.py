@@ -22,10 +22,17 @@ from ...calibration import (
 )
 from ...store import Json
 from .class_answers import has_class_answers, has_sets
-from .element_columns import columns_of_view, elements_alike
+from .element_columns import columns_of_view, elements_alike, pairs_of_signed
 from .request import Answer, Request, Subset
 from .scan_view import ScanView
-from .subset_curves import ENDS, LEAST, MOST_AT_ONCE, WITH_INTERVAL, measure_rows, measures_over
+from .subset_curves import (
+    ENDS,
+    LEAST,
+    MOST_AT_ONCE,
+    WITH_INTERVAL,
+    measures_over,
+    subset_measure_rows,
+)
 
 Array = np.ndarray
 
@@ -42,7 +49,7 @@ PARTS = {
 """What a sample with many outputs stores of them: sums by bin, or each with its confidence."""
 
 
-def calibration_faces(view: ScanView) -> list[str]:
+def page_calibration_faces(view: ScanView) -> list[str]:
     """List what the calibration section can show of a scan."""
     if PARTS["reliability"][0] in view.reader:
         return [name for name, arrays in PARTS.items() if arrays[0] in view.reader]
@@ -55,7 +62,7 @@ def calibration_faces(view: ScanView) -> list[str]:
 def calibration(request: Request) -> Answer:
     """Answer the reliability diagram, the cumulative curves and errors of each model shown."""
     view, subset = request.view, request.subset
-    known = calibration_faces(view)
+    known = page_calibration_faces(view)
     if not known:
         return {"available": False, "reason": "the scan stores no confidence and correctness"}, {}
     place = None if request.selection.scope == "orbit" else request.element
@@ -113,10 +120,16 @@ def calibration_along(request: Request) -> list[Answer]:
     each = []
     for model in request.models:
         ends = np.stack([errors[part][model] for part in ENDS], -1)
+        # Small arrays kept between the large ones of each turn would keep that memory in pieces.
+        sizes = _DRAWN.items()
+        drawn = {name: np.empty((len(elements), size), kind) for name, (size, kind) in sizes}
         plots: list[Json] = []
         for start in elements[::step]:
             pairs = _all_at(subset, model, elements[start : start + step])
-            plots += _plots(*pairs, ends[start : start + step])
+            for place, plot in enumerate(_plots(*pairs, ends[start : start + step]), start):
+                for name, every in drawn.items():
+                    every[place] = plot[name]
+                plots.append(plot | {name: every[place] for name, every in drawn.items()})
         each.append(plots)
     answers = [
         _answer(request.but(element=element, scope="element"), [*plots])
@@ -144,10 +157,19 @@ def _answer(request: Request, plots: list[Json]) -> Answer:
         "cumulative_x": np.linspace(0, 1, CURVE_POINTS),
         "count": np.stack([plot["bins"] for plot in plots]),
     }
-    return about, arrays | {name: np.stack([plot[name] for plot in plots]) for name in _CURVES}
+    return about, arrays | {
+        name: np.stack([plot[name] for plot in plots]) for name in _DRAWN if name != "bins"
+    }
 
 
-_CURVES = ("confidence", "accuracy", "cumulative_confidence", "cumulative_accuracy")
+_DRAWN = {
+    "bins": (BINS, np.int32),
+    "confidence": (BINS, np.float64),
+    "accuracy": (BINS, np.float64),
+    "cumulative_confidence": (CURVE_POINTS, np.float64),
+    "cumulative_accuracy": (CURVE_POINTS, np.float64),
+}
+"""The arrays of a plot, with their size."""
 
 
 def _of(subset: Subset, model: int, place: int | None) -> Json:
@@ -180,7 +202,7 @@ def _plots(sure: Array, right: Array, ends: Array | None = None) -> list[Json]:
         pair = [torch.from_numpy(part) for part in given]
         diagrams, curves = reliability(*pair, bins=BINS), _curves(pair[0], pair[1], None)
         if ends is None:
-            found = measure_rows(WITH_INTERVAL, pair)
+            found = subset_measure_rows(WITH_INTERVAL, pair)
             mine = np.stack([found[part] for part in ENDS], -1)
         else:
             mine = ends[places]
@@ -209,15 +231,8 @@ def _plot(
 
 def _too_few(count: int) -> Json:
     """Return what is drawn of samples that are too few for an error, and for curves."""
-    return {
-        "count": count,
-        "measures": [],
-        "bins": np.zeros(BINS, np.int32),
-        **dict.fromkeys(("confidence", "accuracy"), np.full(BINS, np.nan)),
-        **dict.fromkeys(
-            ("cumulative_confidence", "cumulative_accuracy"), np.full(CURVE_POINTS, np.nan)
-        ),
-    }
+    nothing = {name: np.full(size, np.nan) for name, (size, _) in _DRAWN.items()}
+    return {"count": count, "measures": []} | nothing | {"bins": np.zeros(BINS, np.int32)}
 
 
 def pooled_calibration(subset: Subset, model: int) -> tuple[Reliability, Interval]:
@@ -268,18 +283,18 @@ def _all_at(subset: Subset, model: int, elements: Iterable[int]) -> tuple[Array,
     return columns_of_view(subset.view, subset.reference).pairs(model, elements, subset.rows)
 
 
-def _at(subset: Subset, model: int, element: int) -> tuple[Array, Array]:
-    """Return the outputs of the subset at an element."""
-    sure, right = (part[0] for part in _all_at(subset, model, [element]))
-    kept = ~np.isnan(sure)
-    return sure[kept], right[kept]
+def _at(subset: Subset, model: int, element: int, stride: int = 1) -> tuple[Array, Array]:
+    """Return the outputs of the subset at an element, or every n-th of them."""
+    columns = columns_of_view(subset.view, subset.reference)
+    column = columns.column(model, element, subset.rows)
+    return pairs_of_signed(column[~np.isnan(column)][::stride])
 
 
 def _along(subset: Subset, model: int) -> tuple[Tensor, Tensor, Tensor | None]:
     """Concatenate the pairs of all elements, each with the weight of its element."""
     size, weights = len(subset.view.group), subset.view.group.weights
     stride = max(1, -(-subset.count * size // MOST_PAIRS))
-    some = [[part[::stride] for part in _at(subset, model, one)] for one in range(size)]
+    some = [_at(subset, model, one, stride) for one in range(size)]
     sure, right = (torch.from_numpy(np.concatenate(column)) for column in zip(*some, strict=True))
     each = torch.from_numpy(np.repeat(weights, [len(pair[0]) for pair in some]))
     return sure, right, None if np.ptp(weights) < 1e-12 else each

@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import wait
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ..._arrays import callers_level
 from ...errors import InputError, OrbicalError, StoreError, check_name, unknown_name
 from ...store import Json, Scan
 from ..background import TICK_S, DaemonPool, Progress, Stopped, yield_to_readers
@@ -83,11 +86,12 @@ class Session:
         scans: A scan, or scans by name; the first is shown if a selection names none. Of one that
             is damaged, why; it stays in the menu.
         models: Models by their names in the scans, for live outputs.
-        data: The inputs, if a scan did not keep them.
+        data: The inputs, if a scan did not keep them; of several scans, those that they fit use
+            them.
         about: Further fields of `Extras`: `task`, `classes`, `names` and others.
 
     Raises:
-        InputError: If there is no scan, or if a model is not in any scan.
+        InputError: If there is no scan, or if a model or the data are not of any scan.
 
     Example:
         >>> import orbical as ob, torch
@@ -113,8 +117,8 @@ class Session:
         self.damaged = {name: one for name, one in given.items() if isinstance(one, StoreError)}
         if not served:
             raise InputError("scans", "at least one", "none")
-        extras, several = Extras(models or {}, data, **about), len(served) > 1
-        if extras.worst is not None and several:
+        extras = Extras(models or {}, data, **about)
+        if extras.worst is not None and len(served) > 1:
             raise InputError("worst", "none with several scans", f"{len(served)} scans")
         known = {name for scan in served.values() for name in scan.models}
         for name in extras.models:
@@ -122,13 +126,12 @@ class Session:
         self.preview: Any = None
         self.link: Callable[[], str] | None = None
         self.guide = False
+        self.command = False
         self._asked = 0.0
         self._working: set[Progress] = set()
         self._pool = DaemonPool(MOST_LONG, "long work")
         self._former: dict[str, ScanView] = {}
-        self.scans = {
-            name: ScanView(name, scan, extras.of(scan, several)) for name, scan in served.items()
-        }
+        self.scans = _opened_views(served, extras)
         self._following = Following(self.scans)
 
     def scan_view(self, name: str = "") -> ScanView:
@@ -152,13 +155,18 @@ class Session:
     def state(self, name: str = "") -> Answer:
         """Describe a scan."""
         titles = [
-            {"name": view.name, "title": scan_state.title_of(view)} for view in self.scans.values()
+            {"name": view.name, "title": scan_state.page_title(view)}
+            for view in self.scans.values()
         ]
         titles += [{"name": name, "title": f"{name} (damaged)"} for name in self.damaged]
         follower = self._following.shown(self.scan_view(name).name)
         shown = follower if self.preview is None else self.preview.shown  # first: it may go on
         about, arrays = scan_state.state(self.scan_view(name), titles)
-        about |= {"guide": self.guide, **({"link": True} if self.link is not None else {})}
+        about |= {
+            "guide": self.guide,
+            "command": self.command,
+            **({"link": True} if self.link is not None else {}),
+        }
         about["runs"] = runs.comparable_run(self.scan_view(name), self.scans)
         if shown is not None:  # which says itself how far the scan is
             about |= {"preview": shown, "warnings": self.scan_view(name).live.warnings}
@@ -291,7 +299,7 @@ class Session:
                 return header if selection.dense and request.view.live.answering else None
             if kind in _LONG:
                 return header
-            fast = selection.method in ("pca", "ica") or sample_maps.is_cached(request)
+            fast = selection.method in ("pca", "ica") or sample_maps.map_is_cached(request)
             return None if fast else {**header, "method": selection.method}
         except OrbicalError:
             return None  # the answer itself will be the error
@@ -305,6 +313,28 @@ class Session:
             self.preview.close()
         for view in (*self.scans.values(), *self._former.values()):
             view.live.close()
+
+
+def _opened_views(scans: Mapping[str, Scan], extras: Extras) -> dict[str, ScanView]:
+    """Open the views of scans; of several, those whose data were not passed do without."""
+    views, unfit = {}, {}
+    for name, scan in scans.items():
+        own = extras.of(scan)
+        try:
+            views[name] = ScanView(name, scan, own)
+        except InputError as error:
+            if len(scans) == 1 or error.argument != "data":
+                raise
+            unfit[name] = error.problem
+            views[name] = ScanView(name, scan, replace(own, data=None))
+    if len(unfit) == len(scans):
+        reasons = "; ".join(f"{name}: {problem}" for name, problem in unfit.items())
+        raise InputError("data", problem=f"fit none of the scans; {reasons}")
+    if unfit:
+        used = ", ".join(name for name in views if name not in unfit)
+        message = f"data: used for {used}; they do not fit {', '.join(unfit)}"
+        warnings.warn(message, stacklevel=callers_level())
+    return views
 
 
 def _error_header(message: Any, text: str) -> Json:

@@ -99,8 +99,14 @@ class ConfidenceColumns(SampleColumns):
         self, model: int, elements: Iterable[int], rows: slice | Array
     ) -> tuple[Array, Array]:
         """Read `(confidence [k, n], correct [k, n])` of one model at some elements."""
-        columns = np.stack([self.column(model, element, rows) for element in elements])
-        return np.abs(columns), ~np.signbit(columns)
+        return pairs_of_signed(
+            np.stack([self.column(model, element, rows) for element in elements])
+        )
+
+
+def pairs_of_signed(confidence: Array) -> tuple[Array, Array]:
+    """Return confidences and whether they are correct, from confidences negative if incorrect."""
+    return np.abs(confidence), ~np.signbit(confidence)
 
 
 def columns_of_view(view: ScanView, reference: str) -> ConfidenceColumns:

@@ -141,10 +141,10 @@ def filter_title(view: ScanView, column: Column, model: str) -> str:
     return f"{column.meaning}, {whose}"
 
 
-def robust_ends(values: Array) -> tuple[float, float]:
+def filter_column_ends(values: Array) -> tuple[float, float]:
     """Return the ends of a scale: the range of the values, without tails that are far away.
 
-    >>> robust_ends(np.append(np.linspace(0, 1, 1000), 500.0))[1] < 1.1
+    >>> filter_column_ends(np.append(np.linspace(0, 1, 1000), 500.0))[1] < 1.1
     True
     """
     seen = values[np.isfinite(values)]

@@ -13,7 +13,7 @@ from torch import Tensor
 from ..._trees import Tree, tree_map
 from ...actions import Signals, Window
 from ...figures import cloud_picture, molecule_picture
-from ...tasks import UNSEEN, chosen_slices, slice_picture
+from ...tasks import UNSEEN, chosen_map_slices, slice_picture
 from .scan_view import ScanView
 
 Array = np.ndarray
@@ -126,7 +126,7 @@ def _picture(view: ScanView, sample: int, element: int | None) -> Array:
         return _NOTHING if cloud is None else on_black(cloud_picture(cloud, size=THUMBNAIL))
     image = given[0] if given.ndim == 4 else given[0, 0]  # the first frame of a pair
     if view.input_view == "volume":
-        image = chosen_slices(given[0])[0]
+        image = chosen_map_slices(given[0])[0]
     image = _beginning(image[:3] if image.shape[0] >= 3 else image[:1])
     span = _span(image)
     image = image.float()[None]

@@ -11,9 +11,9 @@ from ...store import Json
 from ..selection import Clause
 from .filter_columns import (
     Column,
+    filter_column_ends,
     filter_keys,
     filter_title,
-    robust_ends,
     sample_columns,
     values_of,
 )
@@ -157,7 +157,7 @@ def _numeric_bins(values: Array, ends: list[float] | None) -> Bins:
     >>> _numeric_bins(np.array([0.0, 1.0, 1.0, np.inf, np.nan]), None).codes.tolist()
     [0, 1, 1, 2, -1]
     """
-    low, high = ends or robust_ends(values)
+    low, high = ends or filter_column_ends(values)
     endless = np.isposinf(values)
     seen = values[np.isfinite(values)]
     distinct = len(np.unique(seen[:: max(1, len(seen) // 10_000)]))

@@ -127,6 +127,11 @@ class Request:
         """Where long work reports how far it is."""
         return progress_of(self.message)
 
+    @property
+    def watched(self) -> bool:
+        """Whether somebody reads the progress: a page does, a report does not."""
+        return self.message.get("progress") is not None
+
     @cached_property
     def models(self) -> list[int]:
         """The models shown, in the order of the scan."""

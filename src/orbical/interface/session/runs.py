@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from ...calibration import one_caution, paired_interval_of_sums
+from ...calibration import first_interval_caution, paired_interval_of_sums
 from ...errors import check_name
 from ...nero import POWERS, Sums, add_sums, mean_of_curves
 from ...store import Json
@@ -20,8 +20,8 @@ from .scan_view import Metric, ScanView
 from .subset_curves import (
     SAID,
     counted_in_view,
-    curve_header,
     measures_over,
+    page_curve_header,
     subset_changes,
     subset_mean,
 )
@@ -66,8 +66,8 @@ def runs(request: Request, scans: Mapping[str, ScanView]) -> Answer:
                     "count": run.count,
                     "same": run.same,
                     "paired": paired,
-                    "caution": one_caution(curve[SAID][model]),
-                    "difference_caution": one_caution(apart[SAID][row]),
+                    "caution": first_interval_caution(curve[SAID][model]),
+                    "difference_caution": first_interval_caution(apart[SAID][row]),
                     **{name: _finite(values[model]) for name, values in numbers.items()},
                 }
             )
@@ -77,7 +77,7 @@ def runs(request: Request, scans: Mapping[str, ScanView]) -> Answer:
     shape = (len(rows), len(view.group))
     arrays = {name: np.reshape(parts, shape) for name, parts in curves.items()}
     about = {
-        **curve_header(request, metric, arrays["values"]),
+        **page_curve_header(request, metric, arrays["values"]),
         "against": base.view.name if base else "",
         "rows": rows,
         "left_out": [{"scan": name, "reason": why} for name, why in reasons.items() if why],

@@ -25,7 +25,7 @@ from ...embedding import (
 from ...errors import InputError, check_name
 from ...store import Json
 from ..background import Progress
-from .filter_columns import filter_keys, filter_title, robust_ends, sample_columns, values_of
+from .filter_columns import filter_column_ends, filter_keys, filter_title, sample_columns, values_of
 from .request import Answer, Request
 from .scan_view import ScanView
 
@@ -53,7 +53,7 @@ class SampleMap:
     note: str
 
 
-def available_methods() -> list[str]:
+def available_map_methods() -> list[str]:
     """List the methods that are available with the installed packages."""
     return [name for name in METHODS if name != "umap" or find_spec("umap") is not None]
 
@@ -71,7 +71,7 @@ def sample_map(request: Request) -> SampleMap:
     return request.view.cache.get_or_compute(_key(request), partial(_make, request))
 
 
-def is_cached(request: Request) -> bool:
+def map_is_cached(request: Request) -> bool:
     """Check whether a map is in the cache."""
     return request.view.cache.get(_key(request)) is not None
 
@@ -107,7 +107,7 @@ def _make(request: Request) -> SampleMap:
         placed = embedded_positions(points, "pca", 2, 0)
     else:
         some = min(count, REPRESENTATIVES)
-        if count > 2 * COARSE:
+        if request.watched and count > 2 * COARSE:
             coarse = _first_impression(points, method, some, progress)
             progress.tell(0.0, "", (_stated(request), {"xy": spread(coarse)}))
         with progress.interruptible():
@@ -166,7 +166,7 @@ def _framed(placed: Array) -> Array:
 MOMENTS = ("mean", "variance")
 
 
-def available_colors(view: ScanView) -> list[str]:
+def available_map_colors(view: ScanView) -> list[str]:
     """List the colorings that these samples have: moments of the metric, and columns."""
     columns = sample_columns(view).values()
     return [*MOMENTS, *(column.name for column in columns if column.kind != "text")]
@@ -175,11 +175,11 @@ def available_colors(view: ScanView) -> list[str]:
 def color(request: Request) -> Answer:
     """Answer one number for each sample: a moment of the metric over the orbit, or a column."""
     view, name, of = request.view, request.selection.color, request.selection.of
-    check_name("selection color", name, available_colors(view))
+    check_name("selection color", name, available_map_colors(view))
     if name in MOMENTS:
         metric = request.sample_metric
         values, title = request.over_orbits(name)
-        low, high = robust_ends(values)
+        low, high = filter_column_ends(values)
         if name == "variance":
             low = 0.0
         elif metric.unit == "share":
@@ -194,7 +194,7 @@ def color(request: Request) -> Answer:
         about |= {"scale": "classes", "range": [0, len(filter_keys(view, column)) - 1]}
         about["names"] = column.keys  # None for classes, which the page knows
         return about, {"values": values.astype(np.float32)}
-    low, high = column.ends or robust_ends(values)
+    low, high = column.ends or filter_column_ends(values)
     about |= {"scale": "diverging" if low == -1.0 else "sequential", "range": [low, high]}
     shown = np.where(np.isposinf(values), high, values)  # what never fails is beyond the last
     return about | {"unit": column.unit}, {"values": shown.astype(np.float32)}

@@ -12,9 +12,9 @@ from torch import Tensor
 from ..._trees import Tree, leaves
 from ...groups import Elements, Group
 from ...store import AGREES, Json
-from ...tasks import Places, Task, middle_of, reduced_labels, slices_at
+from ...tasks import Places, Task, map_slices_at, middle_of, reduced_label_maps
 from ..live_models import LiveAnswer
-from ..selection import sample_numbers
+from ..selection import sample_numbers_of_request
 from ..wire import PNG
 from .filter_columns import metadata_by_title
 from .input_pictures import drawn_on_page, input_arrays, thinned_for_page, thumbnails
@@ -22,7 +22,7 @@ from .request import Answer, Request
 from .saved_lists import tags_of
 from .scan_state import group_json
 from .scan_view import PLACE, ScanView
-from .subset_curves import curve_header
+from .subset_curves import page_curve_header
 
 Array = np.ndarray
 
@@ -57,7 +57,7 @@ def sample(request: Request) -> Answer:
         **({"tags": tags} if tags else {}),
         **({"failed": view.failed[number]} if number in view.failed else {}),
         "consensus": [_consensus_class(view, number, model) for model in models],
-        **curve_header(
+        **page_curve_header(
             request, metric, np.stack([found[name] for name in found if name != "correct"])
         ),
     }
@@ -129,7 +129,7 @@ def _densely(
 def hovered_samples(request: Request) -> Answer:
     """Answer the responses of a few samples, with thumbnails of their inputs."""
     view, variable = request.view, request.variable
-    chosen = [view.sample(one) for one in sample_numbers(request.message.get("samples"))]
+    chosen = [view.sample(one) for one in sample_numbers_of_request(request.message.get("samples"))]
     values = [[view.response(variable, one, model) for model in request.models] for one in chosen]
     arrays: Json = {"values": np.array(values)}
     pictures = thumbnails(view, chosen)
@@ -143,7 +143,7 @@ def hovered_samples(request: Request) -> Answer:
         "samples": chosen,
         "names": [view.names[one] for one in chosen] if view.names else [],
         "facts": [metadata_by_title(view, one) for one in chosen],
-        **curve_header(request, request.sample_metric, known),
+        **page_curve_header(request, request.sample_metric, known),
     }
     return about, arrays
 
@@ -196,7 +196,7 @@ def sample_at_position(request: Request) -> Answer:
             redrawn(live.task, rows, live.truth(number), here.elements, slices) if other else None
         )
         rows, slices = (rows, middle_of(sides)) if made is None else (made, slices)
-    with slices_at(slices):
+    with map_slices_at(slices):
         details = _drawn(view, rows)
         _references(view, number, models, here.elements, arrays)
     steps: dict[str, int] = {}
@@ -234,13 +234,14 @@ def _rows(
         if answer is not None and not answer.error:
             rows.append({name: values[0] for name, values in answer.variables.items()})
         else:
-            rows.append(
-                {
-                    name: reader.row(name, number, model)[element]
-                    for name, axes in reader.dims.items()
-                    if axes[:3] == PLACE and name != "outputs"
-                }
-            )
+            row = {
+                name: reader.row(name, number, model)[element]
+                for name, axes in reader.dims.items()
+                if axes[:3] == PLACE and name != "outputs"
+            }
+            if {"class_map", "probabilities"} <= row.keys():  # all pixels, as of live models
+                row.setdefault("segments", row["probabilities"].argmax(0))
+            rows.append(row)
     return rows
 
 
@@ -305,7 +306,9 @@ def pinned_samples(request: Request) -> Answer:
     than one number.
     """
     message = request.message
-    held = sample_numbers(message["held"]) if message.get("held") else ()  # scenes the page has
+    held = (
+        sample_numbers_of_request(message["held"]) if message.get("held") else ()
+    )  # scenes the page has
     about: list[Json] = []
     arrays: Json = {}
     for order, number in enumerate(request.selection.pins):
@@ -347,7 +350,7 @@ def redrawn(
 
     A live model answers for the whole volume; a scan has what it was told to keep.
     """
-    with slices_at(places):
+    with map_slices_at(places):
         made = [_maps_of(task, row, truth, elements) for row in rows]
     if any(maps is None for maps in made):
         return None
@@ -366,7 +369,7 @@ def _maps_of(task: Any, row: Row, truth: Tensor | None, elements: Elements) -> R
     if task is None or not whole:
         return None
     if "segments" in whole and "probabilities" not in whole:
-        return {"class_map": reduced_labels(whole["segments"])[0, 0].numpy()}
+        return {"class_map": reduced_label_maps(whole["segments"])[0, 0].numpy()}
     outputs: Tree = whole.get("probabilities")
     if outputs is None:
         outputs = {"mean": whole["predicted_maps"]}

@@ -12,12 +12,12 @@ from ...nero import headline_of, mean_curves
 from ...store import Json, StoredArrays
 from ..orbit_positions import OrbitLocator
 from ..selection import Selection
-from .calibration_plots import calibration_faces
+from .calibration_plots import page_calibration_faces
 from .filter_columns import filters_for_page
 from .listing import listed
 from .request import Answer, Request
-from .sample_maps import available_colors, available_methods
-from .scan_view import PLACE, ScanView
+from .sample_maps import available_map_colors, available_map_methods
+from .scan_view import PLACE, UNITLESS, ScanView
 from .subset_curves import counted_in_view, subset_changes
 
 PARTS = ("plane", "space", "time", "color", "shift", "gain")
@@ -46,7 +46,7 @@ def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
     about = {
         "scans": titles,
         "scan": view.name,
-        "title": title_of(view),
+        "title": page_title(view),
         "task": {
             "name": record.task.name,
             "score": record.score.meaning,
@@ -61,12 +61,12 @@ def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
         "models": [{"name": name, "live": name in live.answering} for name in view.models],
         "classes": view.classes,
         "samples": view.samples,
-        "noun": noun_of(view),
+        "noun": page_noun(view),
         "names": _sample_names(view),
         "group": group_json(group),
         "metrics": [vars(metric) for metric in view.metrics.values()],
-        "methods": available_methods(),
-        "colors": available_colors(view),
+        "methods": available_map_methods(),
+        "colors": available_map_colors(view),
         "columns": filters_for_page(view),
         "live": bool(live.answering),
         "inputs": live.has_inputs,
@@ -76,8 +76,8 @@ def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
         "titles": {name: quantity_title(name) for name in view.reader.dims},
         "atoms": ATOMS if view.molecular else {},
         "bounds": view.orbits is not None or "orbit" in view.scan.stored,
-        "answers": calibration_faces(view),
-        "calibration": bool(calibration_faces(view)),
+        "answers": page_calibration_faces(view),
+        "calibration": bool(page_calibration_faces(view)),
         "worst": view.worst is not None,
         "consistency": counted_in_view(view),
         "runs": False,  # by itself a scan is compared with none
@@ -130,7 +130,7 @@ def _telling_sample(view: ScanView, model: int, element: int) -> int:
     return listed_first[int(behind.argmax())]
 
 
-def noun_of(view: ScanView) -> str:
+def page_noun(view: ScanView) -> str:
     """Return the word for samples; atoms with a periodic cell, first and last, are crystals."""
     if not view.molecular:
         return NOUNS.get(view.input_view, "samples")
@@ -149,7 +149,7 @@ def _sample_names(view: ScanView) -> list[str]:
 def _units_of(view: ScanView) -> dict[str, str]:
     """Return the units of what models predict, such as eV; shares and counts have none."""
     found = {name: view.reader.attributes(name).get("units", "") for name in view.reader.dims}
-    return {name: unit for name, unit in found.items() if unit not in ("", "1", "share", "px")}
+    return {name: unit for name, unit in found.items() if unit not in UNITLESS}
 
 
 def group_json(group: Group) -> Json:
@@ -166,7 +166,7 @@ def group_json(group: Group) -> Json:
     }
 
 
-def title_of(view: ScanView) -> str:
+def page_title(view: ScanView) -> str:
     """Return the title of a scan."""
     task = view.scan.record.task.name
     return f"{view.name}: {task} along {view.group.spec}"

@@ -14,7 +14,7 @@ from ...calibration import quantity_title, scan_measures
 from ...errors import InputError
 from ...nero import Moments, Sums, moments, sums_over
 from ...store import AGREES, FINISHED, Scan
-from ...tasks import display_name, rounding_of
+from ...tasks import display_name, quantity_rounding
 from ..live_models import Extras, LiveModels
 from ..selection import Selection
 from ..sidecar import Sidecar
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 Array = np.ndarray
 
 PLACE = ("model", "sample", "element")
+UNITLESS = ("", "1", "share", "px")
+"""Units that the page does not write out: those of shares, counts and pixels."""
 _HIDDEN = ("score_vs_consensus",)  # it is the score, once the consensus is the reference
 
 
@@ -66,7 +68,8 @@ def _find_metrics(reader: ScanReader) -> dict[str, Metric]:
         meaning = score.meaning if name == "score" else str(about.get("meaning", name))
         if reader.scan.record.views.input == "volume":
             meaning = meaning.replace("pixels", "voxels")
-        title = meaning if name == "score" else quantity_title(name)
+        of_unit = "" if unit in UNITLESS else f" in {unit}"
+        title = meaning if name == "score" else quantity_title(name) + of_unit
         found[name] = Metric(
             name=name,
             title=title[:1].upper() + title[1:],
@@ -76,7 +79,7 @@ def _find_metrics(reader: ScanReader) -> dict[str, Metric]:
             higher_is_better=better,
             per_sample=True,
             meaning=meaning,
-            rounding=rounding_of(unit, better),
+            rounding=quantity_rounding(unit, better),
         )
     for measure in scan_measures(reader.scan, listed="view"):  # of sets of samples
         found[measure.name] = Metric(

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...calibration import MEASURES, along_orbit, ascending, interval, one_caution
+from ...calibration import MEASURES, along_orbit, ascending, first_interval_caution, interval
 from ...errors import InputError, check_name, whole_number
 from ...nero import (
     SHARES,
@@ -57,7 +57,7 @@ def aggregate(request: Request) -> Answer:
     else:
         curves = measures_over(subset, metric.name)
     arrays = {name: curves[name][request.models] for name in ENDS[:3] if name in curves}
-    about = curve_header(request, metric, arrays["values"]) | subset_cautions(request, curves)
+    about = page_curve_header(request, metric, arrays["values"]) | subset_cautions(request, curves)
     failed = int(request.view.without_result[subset.rows].sum())
     return {**about, "count": subset.judged, **({"failed": failed} if failed else {})}, arrays
 
@@ -65,7 +65,7 @@ def aggregate(request: Request) -> Answer:
 def subset_cautions(request: Request, curves: Mapping[str, Array]) -> Json:
     """Return the caution of the band of each model shown that needs one, if any does."""
     each = {
-        name: one_caution(curves[SAID][model])
+        name: first_interval_caution(curves[SAID][model])
         for name, model in zip(request.names, request.models, strict=True)
         if SAID in curves
     }
@@ -73,7 +73,7 @@ def subset_cautions(request: Request, curves: Mapping[str, Array]) -> Json:
     return {"cautions": found} if found else {}
 
 
-def curve_header(request: Request, metric: Metric, values: Array) -> Json:
+def page_curve_header(request: Request, metric: Metric, values: Array) -> Json:
     """Return what a plot of curves must know about them."""
     return {
         "metric": metric.name,
@@ -181,7 +181,7 @@ def _of_pairs(
                     ordered, order = ascending(pair[0])
                     pair = [ordered, pair[1].gather(-1, order)]
                 for name, curves in subset.items():
-                    for part, values in measure_rows(name, pair).items():
+                    for part, values in subset_measure_rows(name, pair).items():
                         curves[part][model, start + places] = values
     return measured
 
@@ -192,7 +192,7 @@ def _unknown(name: str, shape: tuple[int, int]) -> dict[str, Array]:
     return {part: np.full(shape, np.nan) for part in ENDS} | {SAID: np.full(shape, "", object)}
 
 
-def measure_rows(name: str, pair: list[Tensor]) -> dict[str, Array]:
+def subset_measure_rows(name: str, pair: list[Tensor]) -> dict[str, Array]:
     """Return a measure of pairs `[k, n]`, with the ends of its interval if that is fast."""
     if name != WITH_INTERVAL:
         return {"values": MEASURES[name](*pair).detach().numpy()}
@@ -233,7 +233,7 @@ def classes(request: Request) -> Answer:
     shown = order[:most]
     groups = [{"key": keys[one], "name": names[one], "count": int(counts[one])} for one in shown]
     about = {"column": name, "groups": groups, "total": len(order)}
-    about |= curve_header(request, metric, values[order])
+    about |= page_curve_header(request, metric, values[order])
     return about, {"values": values[shown].astype(np.float32)}
 
 
@@ -305,7 +305,7 @@ def subset_spread(request: Request) -> Answer:
     variable = request.view.variable(metric, request.reference)
     levels = _quantiles_of(request.subset, variable)[request.models]
     about = {"count": request.subset.judged, "levels": list(LEVELS)}
-    return about | curve_header(request, metric, levels), {"quantiles": levels}
+    return about | page_curve_header(request, metric, levels), {"quantiles": levels}
 
 
 def spread_metric(view: ScanView, metric: Metric) -> Metric:

@@ -74,7 +74,11 @@ export function createContext({ state, store, request, on, busy, stop, theme, hi
   };
 
   app.shortTitle = (metric) =>
-    metric.name === "score" ? "score" : metric.title.replace(/^[A-Z](?=[a-z]+\b)/, (letter) => letter.toLowerCase());
+    metric.name === "score"
+      ? "score"
+      : metric.title
+          .replace(` in ${app.state.units?.[metric.name]}`, "")
+          .replace(/^[A-Z](?=[a-z]+\b)/, (letter) => letter.toLowerCase());
   app.element = () => (store.get().element < 0 ? group.identity : store.get().element);
   app.place = () => ({ element: app.element(), position: store.get().position });
 

@@ -130,3 +130,8 @@ export function better(higherIsBetter) {
 export function count(value) {
   return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, "\u2009");
 }
+
+/** What to keep in a scan, as it is typed: an option where a command opened the page, else Python. */
+export function keep(/** @type {{ command?: boolean }} */ { command }, what) {
+  return command ? `--keep ${what}` : `keep="${what}"`;
+}

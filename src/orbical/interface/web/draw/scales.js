@@ -76,7 +76,7 @@ export function rangeOf(values) {
   return seen && high > low ? [low, high] : [0, 1];
 }
 
-const [CUT, FAR, TIMES, MANY, ROUNDING] = [0.02, 1, 10, 500, 1e-9];
+const [CUT, FAR, TIMES, DIVERGED, MANY, ROUNDING] = [0.02, 1, 10, 100, 500, 1e-9];
 
 /** The ends of some numbers without tails that are far away; percentiles of many are those of every n-th. */
 function robustEnds(values) {
@@ -100,8 +100,9 @@ function robustEnds(values) {
 
 /**
  * A range of colors for the values of several models, each an array: from the 2nd to the 98th percentile where values
- * lie far outside, and no farther from 0 than ten times what the best model reaches, so that one model which diverges
- * leaves the others their colors. A model that only rounds, such as one that is equivariant, is not measured by that.
+ * lie far outside. A model that reaches more than a hundred times as far from 0 as the best has diverged and leaves the
+ * others their colors: they end at ten times the best, or at the farthest of the others. A model that only rounds, such
+ * as one that is equivariant, is not measured by that.
  */
 export function colorRange(rows) {
   const ends = rows.map(robustEnds).filter((pair) => pair !== null);
@@ -109,7 +110,8 @@ export function colorRange(rows) {
   const [low, high] = [Math.min(...ends.map(([least]) => least)), Math.max(...ends.map(([, most]) => most))];
   const reaches = ends.map((pair) => Math.max(...pair.map(Math.abs))).filter((reach) => reach > 0);
   const least = ROUNDING * Math.max(...reaches);
-  const most = TIMES * Math.min(...reaches.filter((reach) => reach > least));
+  const best = Math.min(...reaches.filter((reach) => reach > least));
+  const most = Math.max(TIMES * best, ...reaches.filter((reach) => reach <= DIVERGED * best));
   const range = [clamp(low, -most, most), clamp(high, -most, most)];
   return range[1] > range[0] ? range : [low, low + 1];
 }

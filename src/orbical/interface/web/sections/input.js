@@ -1,5 +1,6 @@
 // The transformed input at the current position.
 
+import { keep } from "../draw/format.js";
 import { createFrame, drawable } from "./frame.js";
 import { hints } from "./help.js";
 import { createZoom } from "./zoom.js";
@@ -8,7 +9,8 @@ import { createNamedView } from "../views/index.js";
 /** Why there is nothing to draw: no inputs, or inputs that only Python can move. */
 export function whyEmpty(state) {
   if (state.inputs) return "A report cannot move inputs of this kind. They are shown by orbical view.";
-  return "The scan stores no inputs. Pass them as data, or scan with keep=inputs.";
+  const passed = state.command ? "with --data" : "as data";
+  return `The scan stores no inputs. Pass them ${passed}, or scan with ${keep(state, "inputs")}.`;
 }
 
 /** What the models see. */

@@ -1,7 +1,7 @@
 // Probabilities of classes, or of several labels, of all models side by side; truth and consensus marked.
 
 import { h, show, write } from "../core/dom.js";
-import { fixed } from "../draw/format.js";
+import { fixed, keep } from "../draw/format.js";
 
 /** @import { ViewContent } from "./index.js" */
 
@@ -64,7 +64,7 @@ export function winners(data, models, classes) {
 /** The view. Without probabilities: the predicted class and its confidence, and a note. */
 export function createView(el, state) {
   const name = (c) => String(state.classes[c] ?? state.task?.classes?.[c] ?? c);
-  const several = state.task?.name === "multilabel";
+  const several = (state.task?.threshold ?? null) !== null; // labels that apply or not, each by itself
   const chart = h("div", { class: "bars", role: "img" });
   const axis = h(
     "div",
@@ -137,7 +137,9 @@ export function createView(el, state) {
     chart.setAttribute("aria-label", spoken);
     write(
       note,
-      given ? "" : "Only the predicted class is stored: see all with the models, or after keep=probabilities.",
+      given
+        ? ""
+        : `Only the predicted class is stored. To see all, pass the models or scan with ${keep(state, "probabilities")}.`,
     );
   }
 

@@ -3,7 +3,7 @@
 import { button, fill, h, show as display, write } from "../core/dom.js";
 import { paintPixels } from "../draw/canvas.js";
 import { badToGood, classColor, colorOf, colorize, MISSING } from "../draw/colors.js";
-import { fixed } from "../draw/format.js";
+import { fixed, keep } from "../draw/format.js";
 import { colorRange } from "../draw/scales.js";
 import { pixels, valueRange } from "./image.js";
 import { chip, createBoard, sideOf } from "./tile.js";
@@ -146,20 +146,21 @@ export function tableOf({ first, rows }, width, height, aspect = 1) {
 }
 
 /** Why maps of a volume are not at the slices of its input; empty where they are. */
-export function elsewhere(/** @type {ViewContent} */ { slices = [], about, fields }) {
+export function elsewhere(/** @type {ViewContent} */ { slices = [], about, fields }, state = {}) {
   if (!slices.length || !about?.slices || slices.join() === about.slices.join()) return "";
   const kept = fields.value_map ? "predicted_maps" : "probabilities";
-  return `Middle slices, the only ones stored. orbical view shows others with the models, or after keep=${kept}.`;
+  return `Only the middle slices are stored. To see others, pass the models or scan with ${keep(state, kept)}.`;
 }
 
 /** That maps are coarser than the image they are of; empty where they are not. */
-export function coarser(/** @type {ViewContent} */ { fields, inputs = {} }) {
+export function coarser(/** @type {ViewContent} */ { fields, inputs = {} }, state = {}) {
   const map = fields.segments ? null : (fields.class_map ?? fields.value_map);
   if (!map || !inputs.image) return "";
   const [[rows, columns], [height, width]] = [map, inputs.image].map(({ shape }) => shape.slice(-2));
   if (rows * columns >= height * width) return "";
-  const kept = fields.value_map ? "predicted_maps" : "probabilities";
-  return `Stored at ${rows} × ${columns} of ${height} × ${width} pixels; all are shown with the models, or after keep=${kept}.`;
+  const shown = `Shown at ${rows} × ${columns} of ${height} × ${width} pixels.`;
+  if (fields.value_map) return shown; // of models, too
+  return `${shown} To see all, pass the models or scan with ${keep(state, "segments")}.`;
 }
 
 /** What is said of each model: the scores that the scan has. */
@@ -299,7 +300,7 @@ export function createView(el, state) {
   function set(/** @type {ViewContent} */ content) {
     given = content;
     display(overlay, (content.inputs?.image?.shape.length ?? 0) >= 2);
-    write(note, elsewhere(content) || coarser(content));
+    write(note, elsewhere(content, state) || coarser(content, state));
     draw();
   }
 

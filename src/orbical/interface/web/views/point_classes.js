@@ -3,6 +3,7 @@
 import { fill, h, write } from "../core/dom.js";
 import { fit } from "../draw/canvas.js";
 import { classColor } from "../draw/colors.js";
+import { keep } from "../draw/format.js";
 import { spoken } from "./maps.js";
 import { counted, HOME, lookFrom, projected, radiusOf } from "./points.js";
 import { chip, createBoard } from "./tile.js";
@@ -49,7 +50,7 @@ export function createView(el, state) {
     if (!given) return;
     const pos = given.inputs?.pos ?? given.inputs?.points;
     if (!pos || !given.fields.point_class) {
-      return write(key, "No points stored: scan with keep='inputs', or pass the models.");
+      return write(key, `No points are stored. Pass the models, or scan with ${keep(state, "inputs")}.`);
     }
     const panels = panelsOf(given);
     points = counted(pos, given.inputs?.mask);

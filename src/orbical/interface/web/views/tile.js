@@ -3,17 +3,17 @@
 import { button, fill, h } from "../core/dom.js";
 import { onAppearance } from "../draw/canvas.js";
 import { isDark, modelInk } from "../draw/colors.js";
-import { textWidth } from "../draw/svg.js";
+import { fittedMiddle, textWidth } from "../draw/svg.js";
 
 const [NAME, GAP, LEAST_SIDE] = [20, 5, 44];
 const [SIZE, LEAST, BOLD] = [11, 9, 650]; // of letters
 
-/** The name above a picture of a width, in the color of its model: in smaller letters where it is long, then cut. */
+/** The name above a picture of a width, in the color of its model: a long one in smaller letters, then without its middle. */
 export function tileCaption(name, side, color = null) {
-  const fits = (SIZE * side) / textWidth(name, SIZE, BOLD);
-  const made = h("span", { class: "tile-caption", title: fits < LEAST ? name : null }, name);
-  made.style.maxWidth = `${side}px`;
-  made.style.fontSize = `${Math.max(Math.min(fits, SIZE), LEAST)}px`;
+  const size = Math.min(Math.max((SIZE * side) / textWidth(name, SIZE, BOLD), LEAST), SIZE);
+  const words = fittedMiddle(name, side, size, BOLD);
+  const made = h("span", { class: "tile-caption", title: words === name ? null : name }, words);
+  Object.assign(made.style, { maxWidth: `${side}px`, fontSize: `${size}px` });
   if (color) Object.assign(made.style, { color: modelInk(color), fontWeight: BOLD });
   return made;
 }

@@ -1,0 +1,185 @@
+"""Making groups: from parts, along a line and as products; their sizes, layouts and identities."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError, real_number
+from .group import Elements, Group, Layout, element_rows
+from .group_parts import DIMENSIONS, Array, group_part
+
+MOST_ELEMENTS = 2**20
+
+
+def distinct_elements(elements: Elements) -> tuple[Array, Array]:
+    """Return the first of equal elements, in their order, and for each element its place there."""
+    keys = np.round(element_rows(elements), 9) + 0.0  # + 0.0 turns -0.0 into 0.0
+    _, first, same = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return first[order], np.argsort(order)[same.reshape(-1)]
+
+
+def _is_exact_on_grid(parts: Mapping[str, Array]) -> bool:
+    """Check whether every element permutes the axes of plane and space, up to signs, unshifted."""
+    for matrices in (parts[name] for name in DIMENSIONS if name in parts):
+        size = np.abs(matrices)
+        entries = np.isin(size, (0.0, 1.0)).all() and not size[:, :-1, -1].any()
+        one_each = (size.sum(1) == 1).all() and (size.sum(2) == 1).all()  # a shear has two in a row
+        if not (entries and one_each):
+            return False
+    return True
+
+
+def make_group(
+    spec: str,
+    parts: dict[str, Array],
+    *,
+    weights: Array | None = None,
+    closed: bool = True,
+    **facts: Any,
+) -> Group:
+    """Return a group from its parts and other fields, with the identity found among its elements.
+
+    Without `weights` all elements count the same; without a layout they are drawn as a row.
+    """
+    if not all(np.isfinite(part).all() for part in parts.values() if part.dtype.kind in "fiu"):
+        raise InputError("group", f"elements of finite numbers for {spec!r}", "larger ones")
+    count = len(next(iter(parts.values()))) if parts else 1
+    facts["weights"] = np.full(count, 1 / count) if weights is None else weights / weights.sum()
+    facts.setdefault("layout", Layout("tiles", np.arange(count)[None]))
+    group = Group(parts, count, _is_exact_on_grid(parts), spec, closed=closed, **facts)
+    trivial = {name: group_part(name).neutral(part) for name, part in parts.items()}
+    identity = int(group.index_of(Elements(trivial, 1))[0])
+    if identity < 0:
+        raise InputError("group", f"the identity among the elements of {spec!r}", remedy="add it")
+    return dataclasses.replace(group, identity=identity)
+
+
+def line_group(
+    spec: str,
+    parts: dict[str, Array],
+    coordinate: str,
+    values: Array,
+    measure: str = "uniform on the sampled window",
+    weights: Array | None = None,
+) -> Group:
+    """Return a window of a group with one coordinate, drawn as a line."""
+    return make_group(
+        spec,
+        parts,
+        coords={coordinate: values},
+        layout=Layout("line", np.arange(len(values)), {coordinate: values}),
+        measure=measure,
+        closed=len(values) == 1,
+        weights=weights,
+    )
+
+
+def check_group_size(spec: str, count: float) -> None:
+    """Refuse a group with too many elements for memory before it is created."""
+    if count > MOST_ELEMENTS:
+        given = f"{count:,}".removesuffix(".0")  # too large for a float, or infinite
+        raise InputError("group", f"at most {MOST_ELEMENTS:,} elements", f"{given} in {spec}")
+
+
+def group_spec(name: str, *settings: float) -> str:
+    """Return the text of a group, with numbers that read back as the same ones.
+
+    >>> group_spec("scales", 0.1, 2.0, 17)
+    'scales:0.1:2:17'
+    """
+    return ":".join([name, *(repr(float(number)).removesuffix(".0") for number in settings)])
+
+
+def grid_line(name: str, radius: float, step: float, dimension: int) -> Array:
+    """Return the shifts along one axis of a grid within `radius`, or raise."""
+    if not (real_number("radius", radius) >= 0 and real_number("step", step) > 0):
+        raise InputError("radius, step", "a radius >= 0 and a step > 0", f"{radius!r} and {step!r}")
+    width = 2 * (radius / step) + 1
+    check_group_size(
+        group_spec(name, radius, step), math.prod([width] * dimension)
+    )  # may be infinite
+    half = round(radius / step)
+    if not math.isclose(half * step, radius, abs_tol=1e-9):
+        raise InputError("radius", f"a multiple of the step {step!r}", repr(radius))
+    return np.arange(-half, half + 1) * float(step)
+
+
+def is_closed(group: Group) -> bool:
+    """Check whether every product of two elements is an element.
+
+    It is where each of a few elements `a` carries all elements to elements, `a G in G`, and every
+    element is a product of these few. Each that is found doubles what the ones before generate, so
+    that the cost is that of `K log K` products and not of `K^2`.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    count, generated = len(group), np.zeros(len(group), bool)
+    generated[group.identity] = True
+    steps: list[Array] = []
+    while not generated.all():
+        one = int(np.argmin(generated))
+        carried = group.index_of(group[np.full(count, one)].compose(group))
+        if (carried < 0).any():
+            return False
+        steps.append(carried)
+        edges = (np.tile(np.arange(count), len(steps)), np.concatenate(steps))
+        graph = coo_array((np.ones(len(edges[0]), bool), edges), shape=(count, count))
+        _, part = connected_components(graph, directed=False)
+        generated = part == part[group.identity]
+    return True
+
+
+def product(a: Group, b: Group) -> Group:
+    """Combine two groups: every element of `b` followed by every element of `a`.
+
+    Where both move the same thing their matrices are multiplied, and an element that is a product
+    in several ways is listed once; otherwise they stand side by side.
+
+    >>> from orbical.groups import dihedral, time_reversal
+    >>> group = product(dihedral(4), time_reversal())
+    >>> len(group), sorted(group.parts)
+    (16, ['plane', 'time'])
+    """
+    twice = sorted({*a.coords} & {*b.coords})
+    if twice:
+        raise InputError(
+            "product",
+            "groups with different coordinates",
+            f"{twice[0]!r} in both {a.spec} and {b.spec}",
+        )
+    check_group_size(f"{a.spec}*{b.spec}", len(a) * len(b))
+    first, second = np.divmod(np.arange(len(a) * len(b)), len(b))
+    combined = a[first].compose(b[second])
+    overlap = {*a.parts} & {*b.parts}
+    # An element that is a product in several ways is listed once, with all its weight.
+    kept, place = distinct_elements(combined) if overlap else (np.arange(len(first)),) * 2
+    weights = np.bincount(place, (a.weights[:, None] * b.weights[None]).ravel())
+    combined, first, second = combined[kept], first[kept], second[kept]
+    coords = {name: values[first] for name, values in a.coords.items()}
+    coords |= {name: values[second] for name, values in b.coords.items()}
+    cells_a, cells_b = (_as_tiles(group.layout) for group in (a, b))
+    # Each cell of b holds a small drawing of a.
+    cells = cells_a[None, :, None, :] * len(b) + cells_b[:, None, :, None]
+    shape = (cells_a.shape[0] * cells_b.shape[0], cells_a.shape[1] * cells_b.shape[1])
+    group = make_group(
+        f"{a.spec}*{b.spec}",
+        dict(combined.parts),
+        coords=coords,
+        layout=Layout("tiles", place[cells.reshape(shape)]),
+        measure="; ".join(dict.fromkeys(f"{a.measure}; {b.measure}".split("; "))),
+        closed=False,
+        weights=weights,
+    )
+    closed = a.closed and b.closed and (not overlap or is_closed(group))
+    return dataclasses.replace(group, closed=closed)
+
+
+def _as_tiles(layout: Layout) -> Array:
+    return layout.index if layout.index.ndim == 2 else layout.index.reshape(1, -1)
