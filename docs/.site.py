@@ -1,20 +1,24 @@
 """What the site has beside its pages, as a hook of mkdocs: the icon, formulas, and live reports.
 
 Formulas are written in LaTeX between dollars and turned into MathML when the site is built, so a
-page needs no script and asks no other host.
+page needs no script and asks no other host. Plots are found by their pixels, so that the dark
+theme can invert them and leave photographs as they are.
 """
 
 from __future__ import annotations
 
 import html
 import re
+from functools import cache
 from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from latex2mathml.converter import convert
 from mkdocs.structure.files import File
+from PIL import Image
 
 WEB = Path(__file__).resolve().parents[1] / "src" / "orbical" / "interface" / "web"
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
@@ -31,8 +35,20 @@ PICTURES = re.compile(r"<p>(?:<img [^>]+>\s*)+</p>")
 PICTURE = re.compile(r'<img (?=[^>]*alt="[^"]+")[^>]*src="([^"]+)"[^>]*>')
 LINKED = r'<a class="picture" href="\1">\g<0></a>'
 INTERVAL = re.compile(r"\(-?[\d.e+-]+ to -?[\d.e+-]+\)")
+SPREAD = re.compile(r"[\d.e+-]+ ± [\d.e+-]+")
 PERCENT = re.compile(r"<(pre|code|svg)\b.*?</\1>|<[^>]*>|(?<=\d)\s?%", re.DOTALL)
 SMALL = re.compile(r"<[^>]*>|\b\d[\d.]*e-\d+")  # which a line may end within, after the hyphen
+OPTION = re.compile(r"<(pre|svg)\b.*?</\1>|<[^>]*>|(?<![\w-])--[a-z][\w-]*", re.DOTALL)  # so too
+# Long names of modules and files, whose parts a narrow screen puts on several lines.
+NAME = re.compile(r"(?<=>)(?:orbical\w*(?:\.\w+){2,}|\w+(?:/\w+){2,}\.py)(?=<)")
+IMAGE = re.compile(r'<img (?![^>]*class=)[^>]*src="([^":]+)"')
+MEMBERS = "members:\n"
+# What a package says of itself; a page of some of its members leaves that to the page of all.
+PACKAGE = re.compile(
+    r'(?<=<div class="doc doc-contents first">).*?(?=<div class="doc doc-children">)', re.DOTALL
+)
+CELL = re.compile(r"<td>(.*?)</td>", re.DOTALL)
+LONG = 24  # characters; a cell with more is not squeezed on a phone
 ENTRIES = {"": "Home", "guide/scan/": "Guide", "faq/": "FAQ", "cli/": "Commands", "api/": "API"}
 
 
@@ -105,11 +121,24 @@ def _still(words: str) -> str:
     return f'<p class="still"><a href="report.html">{picture}</a></p>\n'
 
 
-def on_page_content(text: str, **_: Any) -> str:
+def on_page_content(text: str, page: Any, files: Any, **_: Any) -> str:
     """Turn formulas, which the extension `arithmatex` has found, into MathML.
 
-    Tables get a frame, and pictures a link to themselves.
+    Tables get a frame, pictures a link to themselves, and plots a class. A page of some members of
+    a package says nothing of the package as a whole.
     """
+
+    def marked(found: re.Match[str]) -> str:
+        picture = files.get_file_from_path(urljoin(f"/{page.url}", found[1]).lstrip("/"))
+        if picture is None or not _is_plot(picture.content_bytes):
+            return found[0]
+        return found[0].replace("<img ", '<img class="plot" ', 1)
+
+    if MEMBERS in page.markdown:
+        text = PACKAGE.sub("", text, count=1)
+    text = IMAGE.sub(marked, text)
+    text = _whole(OPTION, text)
+    text = NAME.sub(lambda found: re.sub(r"[./](?!py$)", r"\g<0><wbr>", found[0]), text)
     text = text.replace("<th></th>", "<td></td>")  # a heading has words
     text = PERCENT.sub(  # one style, on one line
         lambda found: found[0] if found[0].startswith("<") else "&nbsp;%", text
@@ -118,13 +147,35 @@ def on_page_content(text: str, **_: Any) -> str:
     return FORMULA.sub(_mathml, text)
 
 
-def _framed_table(found: re.Match[str]) -> str:
-    table = INTERVAL.sub(r'<span class="interval">\g<0></span>', found[0])
-    table = SMALL.sub(
-        lambda part: part[0] if part[0][0] == "<" else f'<span class="number">{part[0]}</span>',
-        table,
+def _whole(pattern: re.Pattern[str], text: str) -> str:
+    """Keep what a pattern finds outside of tags on one line."""
+    return pattern.sub(
+        lambda found: found[0] if found[0][0] == "<" else f'<span class="whole">{found[0]}</span>',
+        text,
     )
+
+
+@cache
+def _is_plot(content: bytes) -> bool:
+    """Tell whether a picture is lines and letters on white, without areas that are dark."""
+    if content.lstrip().startswith(b"<"):  # SVG
+        return True
+    with Image.open(BytesIO(content)) as picture:
+        colors = picture.convert("RGBA")
+    white = Image.new("RGBA", colors.size, "white")
+    levels = Image.alpha_composite(white, colors).convert("L").reduce(8).histogram()
+    return sum(levels[246:]) > 0.4 * sum(levels) and sum(levels[:70]) < 0.001 * sum(levels)
+
+
+def _framed_table(found: re.Match[str]) -> str:
+    table = CELL.sub(_cell, INTERVAL.sub(r'<span class="interval">\g<0></span>', found[0]))
+    table = _whole(SMALL, SPREAD.sub(r'<span class="spread">\g<0></span>', table))
     return f'<div class="table" role="group" aria-label="Table" tabindex="0">{table}</div>'
+
+
+def _cell(found: re.Match[str]) -> str:
+    words = " ".join(re.sub("<[^>]*>", "", found[1]).split())
+    return found[0].replace("<td>", '<td class="long">', 1) if len(words) > LONG else found[0]
 
 
 def on_post_page(text: str, page: Any, config: Any) -> str:
