@@ -20,7 +20,7 @@ from ..errors import InputError, ModelError, real_number, whole_number, with_usa
 from ..groups import Array, Chart, Group, as_group, chart_of
 from ..nero import circle_bracket, circle_order
 from ..scanning import Recipe, Runner, Sweep, plan, ready_scan_units, scan_progress_bar
-from ..store import Scan
+from ..store import Scan, row_runs
 from ..tasks import Task, as_task
 from .search import Objective, descend_to_worst, golden_section, lowest_elements, nearest_elements
 
@@ -239,8 +239,7 @@ def _chunks(runner: Runner) -> Iterator[tuple[slice, Tree, Tensor | None]]:
     """Yield samples with their targets: at most a batch, and few enough that progress is seen."""
     recipe = runner.recipe
     size = min(runner.sweep.batch_size, max(_FEWEST, len(recipe.samples) // _STEPS))
-    for start in range(0, len(recipe.samples), size):
-        rows = slice(start, min(start + size, len(recipe.samples)))
+    for rows in row_runs(len(recipe.samples), size):
         read = read_rows(recipe.samples, rows)
         target = recipe.target_of(rows, read.targets)
         runner.check_range(target)

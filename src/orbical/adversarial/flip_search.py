@@ -13,7 +13,7 @@ from ..data import preprocessing_of_scan, read_rows
 from ..errors import InputError, whole_number
 from ..groups import Array, Chart, chart_of
 from ..scanning import Recipe, Runner, ready_scan_units
-from ..store import FINISHED, Scan, arrays_of
+from ..store import FINISHED, Scan, arrays_of, row_runs
 from .cases import search_recipe, searched_scan
 from .search import Objective
 
@@ -190,9 +190,7 @@ def _bisected(
         seen = np.concatenate(
             [
                 objective.predicted(sample[part], middle[part], base[part])
-                for part in np.array_split(
-                    np.arange(len(flips)), -(-len(flips) // sweep.batch_size)
-                )
+                for part in row_runs(len(flips), sweep.batch_size)
             ]
         )
         same = seen == before
@@ -233,8 +231,7 @@ def _labeled_blocks(recipe: Recipe) -> Iterator[tuple[Array, Tree, Array]]:
     """Yield all samples with their labels; nothing if they have none."""
     if recipe.first_target is None or recipe.first_target.ndim != 1:
         return
-    for start in range(0, len(recipe.samples), _ROWS):
-        rows = slice(start, min(start + _ROWS, len(recipe.samples)))
+    for rows in row_runs(len(recipe.samples), _ROWS):
         read = read_rows(recipe.samples, rows)
         labels = recipe.target_of(rows, read.targets)
         assert labels is not None

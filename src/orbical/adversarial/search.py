@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ from .._trees import Tree, leaves, tree_map
 from ..errors import ModelError
 from ..groups import Array, Chart, Elements
 from ..scanning import Sweep
+from ..store import row_runs
 
 Values = Callable[[Array, Array, Array], Array]
 Gradients = Callable[[Array, Array, Array], tuple[Array, Array]]
@@ -111,39 +112,32 @@ def golden_section(
     """
     coords = chart.start[base]
     best = values(sample, coords, base)
-    dimension = len(chart.step)
-    for reach in (1.0,) if dimension == 1 else (1.0, 0.5):
-        for axis in range(dimension):
-            unit, home = np.eye(dimension)[axis], coords
+    units = np.eye(len(chart.step))
+    for reach in (1.0,) if len(units) == 1 else (1.0, 0.5):
+        for unit in units:
 
-            def seen(places: Array, unit: Array = unit, home: Array = home) -> tuple[Array, Array]:
+            def seen(places: Array, unit: Array = unit, home: Array = coords) -> Array:
+                nonlocal coords, best
                 tried = chart.moved(home, places[:, None] * unit)
-                return tried, values(sample, tried, base)
+                reached = values(sample, tried, base)
+                coords = np.where((reached < best)[:, None], tried, coords)
+                best = np.minimum(best, reached)
+                return reached
 
             low, high = np.full(len(sample), -reach), np.full(len(sample), reach)
             left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-            (at_left, of_left), (at_right, of_right) = seen(left), seen(right)
+            of_left, of_right = seen(left), seen(right)
             for _ in range(rounds):
-                for tried, reached in ((at_left, of_left), (at_right, of_right)):
-                    coords = np.where((reached < best)[:, None], tried, coords)
-                    best = np.minimum(best, reached)
                 lower = of_left < of_right
                 low, high = np.where(lower, low, left), np.where(lower, right, high)
                 fresh = np.where(lower, high - GOLDEN * (high - low), low + GOLDEN * (high - low))
-                tried, reached = seen(fresh)
+                of_fresh = seen(fresh)
                 # The inner place that is kept becomes the other one.
                 left, right = np.where(lower, fresh, right), np.where(lower, left, fresh)
-                at_left, at_right = (
-                    np.where(lower[:, None], tried, at_right),
-                    np.where(lower[:, None], at_left, tried),
-                )
                 of_left, of_right = (
-                    np.where(lower, reached, of_right),
-                    np.where(lower, of_left, reached),
+                    np.where(lower, of_fresh, of_right),
+                    np.where(lower, of_left, of_fresh),
                 )
-            for tried, reached in ((at_left, of_left), (at_right, of_right)):
-                coords = np.where((reached < best)[:, None], tried, coords)
-                best = np.minimum(best, reached)
     return coords, best
 
 
@@ -178,7 +172,7 @@ class Objective:
         return np.concatenate(
             [
                 self._host(self._score(self.chart.elements(coords[rows], base[rows]), sample[rows]))
-                for rows in _slices(len(sample), self.sweep.batch_size)
+                for rows in row_runs(len(sample), self.sweep.batch_size)
             ]
         )
 
@@ -200,7 +194,7 @@ class Objective:
         found = [
             self._gradient(sample[rows], coords[rows], base[rows])
             # What the model remembers for its derivative takes several times the memory.
-            for rows in _slices(len(sample), max(1, self.sweep.batch_size // 4))
+            for rows in row_runs(len(sample), max(1, self.sweep.batch_size // 4))
         ]
         return np.concatenate([one[0] for one in found]), np.concatenate([one[1] for one in found])
 
@@ -269,10 +263,6 @@ class Objective:
         """Return values to minimize; where there is no score, none is worse."""
         values = self.sign * score.double().cpu().numpy()
         return np.where(np.isnan(values), np.inf, values)
-
-
-def _slices(count: int, size: int) -> Iterator[slice]:
-    yield from (slice(start, start + size) for start in range(0, count, size))
 
 
 def _recorded(leaf: Tensor) -> Tensor:

@@ -28,6 +28,7 @@ from ..data import Rows
 from ..errors import InputError, ModelError
 from ..groups import Elements, Group
 from ..predictors import PartialOutputs, Predictor, Raw, count_inputs
+from ..store import row_runs
 from ..tasks import Task, Variable
 from .deadline import Deadline, Late
 
@@ -120,7 +121,7 @@ class Sweep:
     def answers(self, batch: Tree, name: str) -> Tree:
         """Return one model's outputs along the orbits of a batch, `[K, B, ...]`, or raise."""
         found = []
-        for rows in _slices(count_inputs(batch), self.batch_size):
+        for rows in row_runs(count_inputs(batch), self.batch_size):
             some = tree_map(lambda leaf, rows=rows: leaf[rows], batch)
             passes = [*self._passes(some, [name])]
             for _, one in passes:
@@ -317,7 +318,7 @@ class Sweep:
             return [self.group]
         size = -(-len(self.group) // fewest)
         if size not in self._blocks:
-            self._blocks[size] = [self.group[rows] for rows in _slices(len(self.group), size)]
+            self._blocks[size] = [self.group[rows] for rows in row_runs(len(self.group), size)]
         return self._blocks[size]
 
 
@@ -378,7 +379,9 @@ class Unit:
         landed = torch.cuda.Event() if self.defect.is_cuda else None
         if landed is not None:
             landed.record()
-        return Unit(summaries, defect, broken, self.failures, self.batch, doubt, landed)
+        return replace(
+            self, summaries=summaries, defect=defect, broken=broken, doubt=doubt, landed=landed
+        )
 
     def wait(self, action: Action, group: Group, first_sample: int) -> None:
         """Wait for the arrays, and refuse data and outputs that cannot be used."""
@@ -437,11 +440,6 @@ def _places(raw: object) -> Iterator[int]:
     for leaf in leaves(raw):
         if isinstance(leaf, Tensor) and leaf.numel():
             yield leaf.data_ptr()
-
-
-def _slices(count: int, size: int) -> Iterator[slice]:
-    for start in range(0, count, size):
-        yield slice(start, min(start + size, count))
 
 
 def refuse_faults(

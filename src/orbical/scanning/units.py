@@ -17,7 +17,7 @@ from .._imports import words_of
 from ..data import Rows, read_rows, read_samples_ahead, to_numpy
 from ..errors import InputError, ModelError
 from ..predictors import count_inputs
-from ..store import Json, Record
+from ..store import Json, Record, row_runs
 from .description import (
     check_chunk_samples,
     describe_scan,
@@ -85,8 +85,7 @@ class Runner:
         """
         recipe = self.recipe
         if self.sweep.device.type == "cuda":
-            count, size = len(recipe.samples), self.unit_size
-            chunks = [slice(at, min(at + size, count)) for at in range(0, count, size)]
+            chunks = [*row_runs(len(recipe.samples), self.unit_size)]
             ahead = read_samples_ahead(recipe.samples, chunks, recipe.workers)
             first = next(ahead)
             unit = run_unit(self, chunks[0], list(recipe.models), read=first)
