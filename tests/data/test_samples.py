@@ -77,7 +77,7 @@ def test_the_same_numbers_are_the_same_data_however_they_are_kept(x):
         warnings.simplefilter("error")
         samples = Samples(x)
         assert len(samples) == 5
-        assert samples.labels is None
+        assert samples.source.labels is None
         assert torch.equal(samples.inputs(1, 4), torch.from_numpy(IMAGES[1:4]))
         assert fingerprint(x) == fingerprint(IMAGES)
 

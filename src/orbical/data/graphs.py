@@ -40,17 +40,15 @@ class Graphs(Arrays):
     def __init__(self, graphs: Sequence[Any]) -> None:
         fields = {name: [graph[name] for graph in graphs] for name in graphs[0].keys()}  # noqa: SIM118
         targets = fields.pop("y", None)
-        tensors = {name: values for name, values in fields.items() if _all_tensors(values)}
-        nodes = [int(graph.num_nodes) for graph in graphs]
-        inputs = {name: _padded(name, values, graphs) for name, values in tensors.items()} | {
-            "mask": padding_mask(torch.tensor(nodes))
+        inputs = {
+            name: _padded(name, values, graphs)
+            for name, values in fields.items()
+            if all(isinstance(value, Tensor) for value in values)
         }
+        nodes = [int(graph.num_nodes) for graph in graphs]
+        inputs["mask"] = padding_mask(torch.tensor(nodes))
         y = None if targets is None else torch.stack([_target(value) for value in targets])
         super().__init__(inputs, y)
-
-
-def _all_tensors(values: Sequence[object]) -> bool:
-    return all(isinstance(value, Tensor) for value in values)
 
 
 def _padded(name: str, values: Sequence[Tensor], graphs: Sequence[Any]) -> Tensor:

@@ -73,8 +73,12 @@ class HuggingFace(Source):
         self.classes = getattr(dataset.features.get(self._label), "names", None)
         used = [name for name in (self._input, self._label) if name is not None]
         plain = dataset.with_format(None)
-        facts = [name for name in dataset.column_names if _is_value(dataset, name, used)]
-        self.columns = {name: _column(plain[name][:]) for name in facts}
+        kinds = {name: type(feature).__name__ for name, feature in dataset.features.items()}
+        self.columns = {
+            name: column_of(plain[name][:])
+            for name in dataset.column_names
+            if name not in used and kinds[name] in ("Value", "ClassLabel")
+        }
         own = dataset.format["type"] == "custom"  # a transform of the user's sees all columns
         self._dataset = dataset if own else dataset.select_columns(used)
         self._reader = ImageReader(size, transform, mode)
@@ -121,15 +125,3 @@ def _chosen(
         return given
     typed = [name for name in names if type(dataset.features[name]).__name__ == kind]
     return typed[0] if len(typed) == 1 else next((name for name in usual if name in names), None)
-
-
-def _is_value(dataset: Any, name: str, used: list[str]) -> bool:
-    """Check for a column of text or numbers that is neither input nor target."""
-    feature = dataset.features[name]
-    return name not in used and type(feature).__name__ in ("Value", "ClassLabel")
-
-
-def _column(values: list[object]) -> np.ndarray:
-    import pandas as pd
-
-    return column_of(pd.Series(values))

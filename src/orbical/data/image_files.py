@@ -163,7 +163,7 @@ class ImageFiles(Source):
         self._files = [*files.values()]
         self.names, self.labels, self.classes, self.columns = [*files], labels, classes, columns
         if unreadable == "skip":
-            self._leave_out(self._broken(self._try))
+            self._leave_out(self._broken(self._read_file))
 
     def __len__(self) -> int:
         return len(self._files)
@@ -171,9 +171,8 @@ class ImageFiles(Source):
     def read(self, start: int, stop: int) -> Batch:
         """Decode some images."""
         images = [self._decoded(row) for row in range(start, stop)]
-        return stacked_samples(images, start), None if self.labels is None else self.labels[
-            start:stop
-        ]
+        labels = None if self.labels is None else self.labels[start:stop]
+        return stacked_samples(images, start), labels
 
     def check(self) -> None:
         """Read the header of every file; refuse files that are no images, and several sizes."""
@@ -203,14 +202,14 @@ class ImageFiles(Source):
 
     def _decoded(self, row: int) -> Any:
         try:
-            return self._reader.read(self._files[row])
+            return self._read_file(row)
         except Exception as error:
             raise InputError("data", problem=self._named({row: error}), remedy=_SKIP) from error
 
-    def _try(self, row: int) -> None:
-        self._reader.read(self._files[row])
+    def _read_file(self, row: int) -> Any:
+        return self._reader.read(self._files[row])
 
-    def _broken(self, attempt: Callable[[int], None]) -> dict[int, Exception]:
+    def _broken(self, attempt: Callable[[int], object]) -> dict[int, Exception]:
         """Return the files at which an attempt fails, and why."""
 
         def failure(row: int) -> Exception | None:

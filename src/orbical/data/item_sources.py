@@ -9,7 +9,7 @@ import numpy as np
 from torch.utils.data import DataLoader, Dataset, IterableDataset, default_collate
 
 from .._imports import words_of
-from .._trees import Tree
+from .._trees import leaves, tree_map
 from ..errors import InputError
 from .image_files import ImageReader
 from .source import Batch, Source, stacked_samples
@@ -97,9 +97,8 @@ def _batch_of_items(items: Sequence[object], start: int) -> Batch:
     """Stack the inputs and the targets of items, of which the first is sample `start`."""
     inputs, targets = zip(*map(_split_item, items), strict=True)
     images = [_converted(one) if _is_image(one) else one for one in inputs]
-    return stacked_samples(images, start), None if targets[0] is None else stacked_samples(
-        targets, start
-    )
+    given = None if targets[0] is None else stacked_samples(targets, start)
+    return stacked_samples(images, start), given
 
 
 def _converted(image: Any) -> Any:
@@ -119,17 +118,12 @@ def from_dataset(data: object) -> Source | None:
 
 def _is_list_of_pairs(data: object) -> bool:
     """Check whether data is a list of `(array, label)`, as a list made of a data set is."""
-    return (
-        isinstance(data, list)
-        and bool(data)
-        and all(
-            isinstance(item, tuple)
-            and len(item) == 2
-            and np.ndim(item[0]) > 0
-            and np.ndim(item[1]) == 0
-            for item in data
-        )
-    )
+
+    def is_pair(item: object) -> bool:
+        pair = isinstance(item, tuple) and len(item) == 2
+        return pair and np.ndim(item[0]) > 0 and np.ndim(item[1]) == 0
+
+    return isinstance(data, list) and bool(data) and all(map(is_pair, data))
 
 
 def _from_loader(loader: DataLoader[object]) -> Source:
@@ -166,19 +160,13 @@ class Batches:
 
     def __iter__(self) -> Iterator[Any]:
         for batch in self._loader:
-            inputs, targets = _split_item(batch, leading=1)
             if self._loader.batch_size is None and self._loader.batch_sampler is None:
                 yield batch
-            else:
-                yield from _unbatched(inputs, targets)
-
-
-def _unbatched(inputs: Tree, targets: Any) -> Iterator[Any]:
-    from .._trees import leaves, tree_map
-
-    for row in range(len(next(leaves(inputs)))):
-        one = tree_map(lambda leaf, row=row: leaf[row], inputs)
-        yield one if targets is None else (one, targets[row])
+                continue
+            inputs, targets = _split_item(batch, leading=1)
+            for row in range(len(next(leaves(inputs)))):
+                one = tree_map(lambda leaf, row=row: leaf[row], inputs)
+                yield one if targets is None else (one, targets[row])
 
 
 def _length(dataset: Any) -> int:

@@ -25,21 +25,14 @@ class NamedArrays(Arrays):
         arrays: the arrays.
         where: the file or object, for messages.
         path: the file or folder that they come from, if any.
-        argument: the name of the argument in error messages.
     """
 
-    def __init__(
-        self,
-        arrays: Mapping[str, Any],
-        where: str,
-        path: Path | None = None,
-        argument: str = "data",
-    ) -> None:
+    def __init__(self, arrays: Mapping[str, Any], where: str, path: Path | None = None) -> None:
         arrays = _renamed(arrays)
         fields = {name.removeprefix("x_"): arrays[name] for name in arrays if name[:2] == "x_"}
         if "x" not in arrays and not fields:
             raise InputError(
-                argument,
+                "data",
                 "an array x (or x_NAME for each field) and optionally y",
                 f"{', '.join(arrays) or 'no arrays'} in {where!r}",
                 remedy="rename them, e.g. numpy.savez(file, x=images, y=labels)",

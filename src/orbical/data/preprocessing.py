@@ -13,7 +13,7 @@ from torch import Tensor
 from .._imports import import_attribute
 from .._text import number
 from .._trees import Tree
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_name, unknown_name
 from ..predictors import processed_for_model
 
 SCALES = {
@@ -24,6 +24,7 @@ SCALES = {
 }
 CHANNELS = {"rgb": "RGB", "bgr": "BGR", "gray": "gray", "color": "RGB, also of gray images"}
 LAYOUTS = {"nchw": "channels first", "nhwc": "channels last"}
+_NAMES = {"scale": SCALES, "channels": CHANNELS, "layout": LAYOUTS}
 _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _LUMINANCE = (0.299, 0.587, 0.114)  # ITU-R 601, as Pillow converts to gray
 _LARGEST_UNIT = 2.0
@@ -56,10 +57,8 @@ class ImagePreprocessing:
     layout: str = "nchw"
 
     def __post_init__(self) -> None:
-        known = {"scale": SCALES, "channels": CHANNELS, "layout": LAYOUTS}
-        for name, names in known.items():
-            if getattr(self, name) not in names:
-                raise unknown_name(name, getattr(self, name), names)
+        for name, names in _NAMES.items():
+            check_name(name, getattr(self, name), names)
         # The record of a scan names functions by this: other settings are another function.
         object.__setattr__(self, "__qualname__", str(self))
 
@@ -77,12 +76,11 @@ class ImagePreprocessing:
         Raises:
             InputError: if a name is unknown, or two exclude each other.
         """
-        kinds = {"scale": SCALES, "channels": CHANNELS, "layout": LAYOUTS}
         chosen: dict[str, str] = {}
         for word in (part.strip() for part in text.split(",")):
-            kind = next((kind for kind, names in kinds.items() if word in names), None)
+            kind = next((kind for kind, names in _NAMES.items() if word in names), None)
             if kind is None:
-                known = [name for names in kinds.values() for name in names]
+                known = [name for names in _NAMES.values() for name in names]
                 raise unknown_name(argument, word, [*known, "package.module:function"])
             if kind in chosen:
                 raise InputError(argument, f"one {kind}", f"{chosen[kind]} and {word}")

@@ -53,26 +53,6 @@ class Samples:
     def __len__(self) -> int:
         return len(self.source)
 
-    @property
-    def labels(self) -> Any:
-        """The targets of all samples, where they are known before these are read."""
-        return self.source.labels
-
-    @property
-    def classes(self) -> Sequence[str] | None:
-        """The names of the classes, if the data have any."""
-        return self.source.classes
-
-    @property
-    def action(self) -> Any:
-        """The action on the inputs, if the data state one."""
-        return self.source.action
-
-    @property
-    def columns(self) -> Mapping[str, np.ndarray]:
-        """Metadata of the samples, one array each."""
-        return self.source.columns
-
     def first(self, count: int) -> Batch:
         """Read the first samples and keep them."""
         known = self.source.in_memory or (self._kept is not None and self._kept[0] >= count)

@@ -115,11 +115,8 @@ class Relabeled(Source):
     def stamp(self) -> str | None:
         """Return the stamp of the source and a hash of the labels."""
         inner = self._source.stamp()
-        return inner and data_hash([inner, str(self.labels is None), *_bytes_of(self.labels)])
-
-
-def _bytes_of(labels: object) -> list[bytes]:
-    return [] if labels is None else [np.ascontiguousarray(np.asarray(labels)).tobytes()]
+        labels = [] if self.labels is None else [np.asarray(self.labels).tobytes()]
+        return inner and data_hash([inner, str(self.labels is None), *labels])
 
 
 def data_hash(parts: Iterable[str | bytes]) -> str:
@@ -165,9 +162,7 @@ def stacked_samples(values: Sequence[Any], start: int) -> Tree:
             )
     if all(isinstance(array, Tensor) for array in arrays):
         return torch.stack(arrays)
-    return np.stack(
-        [array if isinstance(array, np.ndarray) else np.asarray(array) for array in arrays]
-    )
+    return np.stack([np.asarray(array) for array in arrays])
 
 
 def is_lazy(values: object) -> bool:

@@ -244,8 +244,7 @@ def _columns_of(frame: pd.DataFrame, where: str) -> Columns:
             levels[str(name)] = words
         elif kind.kind not in "iufb":
             raise InputError("data", f"numbers or texts in column {name!r}", str(kind))
-    kinds = ["category" if str(kind) == "category" else str(kind) for kind in frame.dtypes]
-    return Columns([str(name) for name in frame], kinds, levels)
+    return Columns([str(name) for name in frame], [str(kind) for kind in frame.dtypes], levels)
 
 
 def _check_columns(frame: pd.DataFrame, wanted: Sequence[str], where: str) -> None:
@@ -334,10 +333,11 @@ def _labels(
     return numbered_image_classes([str(one) for one in values], classes, where)
 
 
-def column_of(values: pd.Series) -> np.ndarray:
+def column_of(given: pd.Series | Sequence[object]) -> np.ndarray:
     """Return a column as numbers or text, which every store can hold; missing text is empty."""
     import pandas as pd
 
+    values = pd.Series(given)
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iufb":
         return np.asarray(values)
     if pd.api.types.is_bool_dtype(values.dtype) and not values.isna().any():

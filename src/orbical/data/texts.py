@@ -442,8 +442,6 @@ def _once(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _facts(records: list[Record], columns: Sequence[str] | None) -> dict[str, np.ndarray]:
     """Return the columns of single numbers and texts that every record has."""
-    import pandas as pd
-
     shared = [name for name in records[0] if all(name in record for record in records)]
     if columns is not None:
         missing = next((name for name in columns if name not in shared), None)
@@ -452,7 +450,7 @@ def _facts(records: list[Record], columns: Sequence[str] | None) -> dict[str, np
         shared = [*columns]
     plain = str | int | float | bool | None
     return {
-        name: column_of(pd.Series([record[name] for record in records]))
+        name: column_of([record[name] for record in records])
         for name in shared
         if all(isinstance(record[name], plain) for record in records)
     }

@@ -39,7 +39,7 @@ class OrbitScores:
         self.group, self.task = as_group(self.group), as_task(self.task)
         samples = Samples(self.task.take(self.data), self.task.names(self.data))
         samples.source.check()
-        self.task = self.task.for_inputs(samples.first(1)[0], samples.action)
+        self.task = self.task.for_inputs(samples.first(1)[0], samples.source.action)
         _, target, _ = checked_data(samples, self.group, self.task)
         kinds = _kinds(self.task, labeled=target is not None)
         if self.measures is None:

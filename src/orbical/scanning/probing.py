@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -17,7 +16,7 @@ from ..actions import Action
 from ..data import Samples, is_lazy, to_numpy
 from ..errors import InputError, ModelError, OrbicalError
 from ..groups import Elements
-from ..store import Json
+from ..store import ArraySpec, Fixed, Json
 from ..tasks import ACTION_DEFECT, Task
 from .forward_passes import (
     Sweep,
@@ -28,9 +27,6 @@ from .forward_passes import (
     without_failed,
 )
 from .recipe import Recipe
-
-if TYPE_CHECKING:
-    from ..store import ArraySpec, Fixed
 
 PROBE_ELEMENTS = 4
 _ALL = slice(None)
@@ -193,8 +189,6 @@ def array_specs(
 
     Each variable of any model has an array; all models that return it must agree on its shape.
     """
-    from ..store import ArraySpec
-
     number, size = len(samples), len(sweep.group)
     specs: dict[str, ArraySpec] = {}
     for model, probe in probes.items():
@@ -235,8 +229,6 @@ def _model_specs(
     sweep: Sweep, target: Tensor | None, model: str, probe: Json, number: int
 ) -> dict[str, ArraySpec]:
     """Return the shapes and types of one model's variables for `number` samples."""
-    from ..store import ArraySpec
-
     elements = sweep.group[:PROBE_ELEMENTS]
     outputs = tree_map(
         lambda leaf: leaf.reshape(len(elements), -1, *leaf.shape[1:]), probe["outputs"]
@@ -272,8 +264,6 @@ def _model_specs(
 
 def truth_arrays(task: Task, target: Tensor | None) -> dict[str, Fixed]:
     """Return the array of the targets, if there are any, and the label of several objects."""
-    from ..store import Fixed
-
     if target is None:
         return {}
     about = {"meaning": "truth", "units": "", "long_name": "truth"}
@@ -287,8 +277,6 @@ def truth_arrays(task: Task, target: Tensor | None) -> dict[str, Fixed]:
 
 def truth_specs(task: Task, first: Tensor, number: int) -> dict[str, ArraySpec]:
     """Return the arrays of targets that units fill."""
-    from ..store import ArraySpec
-
     return {
         name: ArraySpec(one.dims, (number, *one.values.shape[1:]), str(one.values.dtype), about)
         for name, one in truth_arrays(task, first).items()
@@ -300,18 +288,14 @@ def _dtype(values: Tensor) -> str:
     return str(values.dtype).removeprefix("torch.").replace("bfloat16", "float32")
 
 
-def input_fields(batch: Tree) -> Iterator[tuple[str, Tensor]]:
+def input_fields(batch: Tree, name: str = "input") -> Iterator[tuple[str, Tensor]]:
     """Yield the tensors of an input batch under the names they are stored by."""
-    yield from _named(batch, "input")
-
-
-def _named(batch: Tree, name: str) -> Iterator[tuple[str, Tensor]]:
     if isinstance(batch, dict):
         for key in sorted(batch, key=str):
-            yield from _named(batch[key], f"{name}_{key}")
+            yield from input_fields(batch[key], f"{name}_{key}")
     elif isinstance(batch, tuple):
         for number, part in enumerate(batch):
-            yield from _named(part, f"{name}_{number}")
+            yield from input_fields(part, f"{name}_{number}")
     else:
         yield name, batch
 
@@ -321,8 +305,6 @@ _RESERVED = ("class", "element", "group", "label", "model", "name", "sample", "u
 
 def sample_facts(recipe: Recipe, results: Mapping[str, ArraySpec]) -> dict[str, Fixed]:
     """Return the arrays that are known before the scan; `results` are those that it fills."""
-    from ..store import Fixed
-
     target = None if recipe.units_hold_targets else recipe.target
     found = truth_arrays(recipe.task, target)
     if recipe.samples.names is not None:
@@ -335,7 +317,7 @@ def sample_facts(recipe: Recipe, results: Mapping[str, ArraySpec]) -> dict[str, 
         found["class_name"] = Fixed(("class",), np.array(classes), about)
     declared = recipe.task.variables(True)  # a score that is none would look like one
     taken = {*_RESERVED, *declared, *results, *found, *recipe.group.coords}
-    for name, values in recipe.samples.columns.items():
+    for name, values in recipe.samples.source.columns.items():
         own = re.sub(r"\W+", "_", str(name)).strip("_")  # xarray separates names by spaces
         if not own or own in taken:
             raise InputError(

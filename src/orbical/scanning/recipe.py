@@ -86,12 +86,12 @@ def plan(
     task: Task | str,
     keep: str | Iterable[str],
     batch_size: int | str,
-    chunk: int | str,
+    chunk: int | str = "auto",
     device: str,
     threads: int,
-    workers: int,
-    fingerprint: str | None,
-    known: DataEntry | None,
+    workers: int = 0,
+    fingerprint: str | None = None,
+    known: DataEntry | None = None,
     preprocess: object,
     read: Reader | None = None,
     timeout: float | None = None,
@@ -111,7 +111,7 @@ def plan(
         samples.source.check()
     _check_kind(task, samples.source.usual_task)
     first_inputs = samples.first(PROBE_SAMPLES)[0]
-    task = _with_classes(task, samples).for_inputs(first_inputs, samples.action)
+    task = _with_classes(task, samples).for_inputs(first_inputs, samples.source.action)
     plain = given_group or as_group(task.usual_group(first_inputs))
     first, first_target, target = checked_data(samples, plain, task)
     acting = task.on_outputs(plain)
@@ -153,7 +153,7 @@ def checked_data(
     task.check_group(group, first)
     task.input.check_values(first)
     count = min(PROBE_SAMPLES, len(samples))
-    labels = samples.labels
+    labels = samples.source.labels
     if labels is not None and not is_lazy(labels) and len(samples) <= _MOST_TARGETS:
         target = task.check_target(labels, len(samples))
         return first, task.compact(target[:count]), target
@@ -188,9 +188,9 @@ def _check_kind(task: Task, usual: str | None) -> None:
 
 def _with_classes(task: Task, samples: Samples) -> Task:
     """Return a task that knows the class names of the data, if it has none of its own."""
-    if samples.classes is None or not hasattr(task, "classes"):
+    if samples.source.classes is None or not hasattr(task, "classes"):
         return task
-    of_data = [str(name) for name in samples.classes]
+    of_data = [str(name) for name in samples.source.classes]
     if task.classes is not None:
         _check_order(task.classes, of_data)
         return task

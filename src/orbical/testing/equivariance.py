@@ -152,7 +152,7 @@ def with_tensors(task: Task, x: object) -> tuple[Task, Tree]:
     try:
         samples = Samples((task.take((x, None))[0], None))
         inputs = samples.whole()
-        return task.for_inputs(inputs, samples.action), inputs
+        return task.for_inputs(inputs, samples.source.action), inputs
     except InputError as error:
         raise error.about("x") from error
 
