@@ -25,7 +25,9 @@ from ..data import Samples, hash_of_rows, read_samples_ahead
 from ..errors import StoreError
 from ..store import (
     MOST_UNITS,
+    ArraySpec,
     DataEntry,
+    Fixed,
     GroupEntry,
     Json,
     ModelEntry,
@@ -34,12 +36,13 @@ from ..store import (
     ScoreEntry,
     TaskEntry,
     ViewsEntry,
+    fixed_arrays,
 )
 from .forward_passes import Failures, Sweep
 from .recipe import PROBE_SAMPLES, Part, Recipe
 
 if TYPE_CHECKING:
-    from ..store import ArraySpec, Fixed, Scan, Store
+    from ..store import Scan, Store
 
 
 WAYS_OUT = "choose another store, or replace this one with overwrite=True"
@@ -76,9 +79,10 @@ def unit_size(
 ) -> int:
     """Return the number of samples in a unit, chosen if it is not given."""
     if chunk is None:
-        chunk = min(
-            _choose_chunk(sweep, samples, specs), _chunk_of_slow_models(sweep, len(samples))
-        )
+        chunk = _choose_chunk(sweep, samples, specs)
+        if any(predictor.one_at_a_time for predictor in sweep.predictors.values()):
+            # Slow models: a kill loses one sample, or few where so many files would be too many.
+            chunk = min(chunk, max(1, len(samples) // _MOST_UNITS))
         chunk = max(chunk, -(-len(samples) // _MOST_CHOSEN_UNITS))
     return min(max(chunk, -(-len(samples) // MOST_UNITS)), len(samples))
 
@@ -170,15 +174,6 @@ def _choose_chunk(sweep: Sweep, samples: Samples, specs: Mapping[str, ArraySpec]
     return rows // even * even or rows
 
 
-def _chunk_of_slow_models(sweep: Sweep, samples: int) -> int:
-    """Return the chunk for models that take one input at a time: a kill loses little.
-
-    It is one sample, or more where one file a sample would be too many files.
-    """
-    slow = any(predictor.one_at_a_time for predictor in sweep.predictors.values())
-    return max(1, samples // _MOST_UNITS) if slow else samples
-
-
 def failure_entries(failures: Failures, first_sample: int) -> list[Json]:
     """Return the failures of a unit for the record, one entry for each sample."""
     records: dict[int, Json] = {}
@@ -215,7 +210,7 @@ def continue_scan(
 
     Returns the batch size to continue with.
     """
-    from ..store import fixed_arrays, repair
+    from ..store import repair
 
     store.add_models([])  # of a scan that was killed while it added one
     stored = store.record
@@ -224,7 +219,11 @@ def continue_scan(
             f"{store.name} was made from another group: it holds {_short(stored.group)}, "
             f"got {_short(given.group)}; {WAYS_OUT}"
         )
-    _refuse_other_data(store.name, stored.data, given.data)
+    if stored.data.contradicts(given.data):
+        raise StoreError(
+            f"{store.name} was made from other data: it holds {_short_data(stored.data)}, got "
+            f"{_short_data(given.data)}; {WAYS_OUT}"
+        )
     for key in ("task", "keep", "preprocess"):
         if getattr(stored, key) != getattr(given, key):
             old, new = _differing(stored.to_json()[key], given.to_json()[key])
@@ -303,15 +302,6 @@ def _short(entry: object) -> str:
         for key in ("spec", "source", "fingerprint")
         if getattr(entry, key, None) is not None
     )
-
-
-def _refuse_other_data(name: str, stored: DataEntry, given: DataEntry) -> None:
-    """Refuse data that differ in number, in labels, in the first samples or in the fingerprint."""
-    if stored.contradicts(given):
-        raise StoreError(
-            f"{name} was made from other data: it holds {_short_data(stored)}, got "
-            f"{_short_data(given)}; {WAYS_OUT}"
-        )
 
 
 def check_finished_samples(store: Store, recipe: Recipe, part: Part) -> None:

@@ -17,6 +17,7 @@ from .._text import percent
 from ..actions import Images
 from ..errors import InputError, Interrupted, StoreError, whole_number, with_usage
 from ..groups import Group
+from ..store import ArraySpec, Fixed, claimed_part, exists, in_turn, locked, remove_leftovers
 from ..tasks import TASKS, Reader, Task, task_takes
 from .description import WAYS_OUT, check_finished_samples, continue_scan, warn_of_failures
 from .executors import Remote, crew_of, remote_recipe
@@ -26,7 +27,7 @@ from .recipe import Part, Recipe, plan, scan_part
 from .units import Runner, ready_scan_units
 
 if TYPE_CHECKING:  # xarray and zarr are loaded when a scan is stored, not when the engine is
-    from ..store import ArraySpec, Fixed, Scan, Store
+    from ..store import Scan, Store
 
 
 def _in_task(argument: str) -> str:
@@ -138,15 +139,7 @@ def scan(
         ...         progress=False)
         Scan(classification, rotations:8: 1 model x 20 samples x 8 elements, complete)
     """
-    from ..store import (
-        Scan,
-        check_overwritable,
-        create,
-        exists,
-        locked,
-        open_store,
-        remove_leftovers,
-    )
+    from ..store import Scan, check_overwritable, create, open_store
 
     crew = crew_of(executor, devices)
     share = scan_part(part)
@@ -267,7 +260,7 @@ def _shared(
     known: Callable[[Store], int],
 ) -> tuple[Store, int]:
     """Open the store that the parts of a scan write to; the first of them creates it."""
-    from ..store import claimed_part, exists, in_turn, locked, open_store
+    from ..store import open_store
 
     if not exists(path):
         try:
@@ -313,7 +306,9 @@ def _fill(
     """Run the units of a part that are not done, each chunk for all its models at once."""
     record = store.record
     own = [chunk for chunk in range(record.chunks) if part.holds(chunk)]
-    pending = _pending(store, own, asked)
+    done = dict(zip(record.names, store.done, strict=True))
+    lacking = {chunk: [name for name in asked if not done[name][chunk]] for chunk in own}
+    pending = {chunk: names for chunk, names in lacking.items() if names}
     elements = store.shape("action_defect")[1]
     samples = {chunk: len(range(record.data.samples)[record.rows(chunk)]) for chunk in own}
     total = sum(samples.values()) * len(asked) * elements
@@ -327,10 +322,3 @@ def _fill(
         share = store.done[[record.names.index(name) for name in asked]].mean()
         again = how_to_go_on(store.path is not None)
         raise Interrupted(f"stopped at {percent(share)} of {store.name}; {again}") from None
-
-
-def _pending(store: Store, chunks: Iterable[int], asked: Iterable[str]) -> dict[int, list[str]]:
-    """Return the models that each chunk of samples lacks, if it lacks any."""
-    done = dict(zip(store.record.names, store.done, strict=True))
-    lacking = {chunk: [name for name in asked if not done[name][chunk]] for chunk in chunks}
-    return {chunk: names for chunk, names in lacking.items() if names}

@@ -14,18 +14,20 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, ProcessPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from ..errors import InputError, ModelError
+from ..store import ArraySpec, Record
 from . import workers
 from .recipe import Recipe
 from .spill import Ticket, forget_other_recipes, spilled_recipe
 
 if TYPE_CHECKING:
-    from ..store import ArraySpec, Record, Store
+    from ..store import Store
 
 _USUAL_PLACES = 512
 _MOST_DEATHS = 3  # in a row, without a result between them
@@ -38,13 +40,18 @@ class Pool:
     """An executor of `concurrent.futures`, or anything with its `submit`.
 
     A pool of processes that has lost one is of no use any more, and is replaced by a new one.
+
+    Args:
+        given: the executor; None for a pool that is started here.
+        start: starts a pool of processes, which replaces another; of a pool one that is like it.
     """
 
-    def __init__(self, executor: Any) -> None:
-        self._given = executor
-        self._executor = executor
-        if isinstance(executor, ProcessPoolExecutor) and _forks(executor):
-            self._executor = _pool_like(executor)
+    def __init__(self, given: Any, start: Callable[[], ProcessPoolExecutor] | None = None) -> None:
+        if isinstance(given, ProcessPoolExecutor):
+            start = partial(_pool_like, given)
+        self._given, self._start = given, start
+        usable = given is not None and (start is None or not _forks(given))
+        self._executor = given if usable or start is None else start()
 
     def submit(self, worker: object, call: Callable[..., object], *arguments: Any) -> Any:
         """Submit a call, to any worker."""
@@ -64,43 +71,22 @@ class Pool:
 
     def renew(self) -> None:
         """Replace a broken pool of processes."""
-        if isinstance(self._executor, ProcessPoolExecutor):
+        if self._start is not None:
             self.close()
-            self._executor = _pool_like(self._executor)
+            self._executor = self._start()
 
     def close(self) -> None:
         """End the processes that were started here, without waiting for their units.
 
         Idle ones end by themselves; one that is killed leaves semaphores, of which Python warns.
         """
-        if self._executor is not self._given and isinstance(self._executor, ProcessPoolExecutor):
+        if self._executor is not self._given:
             processes = [*(self._executor._processes or {}).values()]
             self._executor.shutdown(wait=False, cancel_futures=True)
             deadline = time.monotonic() + _GRACE_S
             for process in processes:
                 process.join(max(0.0, deadline - time.monotonic()))
                 process.terminate()
-
-
-class Devices(Pool):
-    """A pool with one process for each device."""
-
-    def __init__(self, devices: Sequence[str]) -> None:
-        self._devices = devices
-        super().__init__(None)
-        self._executor = self._started()
-
-    def _started(self) -> ProcessPoolExecutor:
-        context = multiprocessing.get_context("spawn")
-        queue = context.Queue()
-        for device in self._devices:
-            queue.put(device)
-        return _pool(len(self._devices), context, workers.take_worker_device, (queue,))
-
-    def renew(self) -> None:
-        """Replace a broken pool of processes."""
-        self.close()
-        self._executor = self._started()
 
 
 class Cluster:
@@ -158,14 +144,12 @@ class Remote:
         """Return the record of the scan and its arrays, from one worker; all must agree with it."""
         ticket = self._ticket
         (_, found), *_ = self._each([None], lambda _: (None, workers.describe_in_worker, ticket))
-        for message in found.warnings:
+        record, specs, messages = found
+        for message in messages:
             warnings.warn(message, stacklevel=3)
-        models = found.record.models
-        everywhere = self._crew.workers()
-        list(
-            self._each(everywhere, lambda worker: (worker, workers.prepare_worker, ticket, models))
-        )
-        return found.record, found.specs
+        prepare = workers.prepare_worker, ticket, record.models
+        list(self._each(self._crew.workers(), lambda worker: (worker, *prepare)))
+        return record, specs
 
     def fill(
         self,
@@ -251,7 +235,7 @@ def crew_of(executor: object, devices: str | Sequence[str] | None) -> Crew | Non
     if devices is not None:
         if executor is not None:
             raise InputError("devices", "no devices with an executor", "both")
-        return Devices(_listed(devices))
+        return Pool(None, partial(_pool_on, _listed(devices)))
     if executor is None:
         return None
     if type(executor).__module__.startswith("distributed.") and hasattr(executor, "scheduler_info"):
@@ -287,19 +271,18 @@ def _pool_like(executor: Any) -> ProcessPoolExecutor:
     context = executor._mp_context
     if _forks(executor):
         context = multiprocessing.get_context("spawn")
-    return _pool(executor._max_workers, context, executor._initializer, executor._initargs)
+    begin = executor._initializer, executor._initargs
+    return ProcessPoolExecutor(executor._max_workers, context, workers.start_worker, begin)
 
 
-def _pool(
-    size: int,
-    context: Any,
-    initializer: Callable[..., object] | None,
-    arguments: tuple[object, ...],
-) -> ProcessPoolExecutor:
-    """Return a pool whose processes end when this one is gone."""
-    if initializer is workers.start_worker:  # of a pool that was made here
-        initializer, arguments = arguments  # type: ignore[assignment]
-    return ProcessPoolExecutor(size, context, workers.start_worker, (initializer, arguments))
+def _pool_on(devices: Sequence[str]) -> ProcessPoolExecutor:
+    """Return a new pool with one process for each device."""
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    for device in devices:
+        queue.put(device)
+    begin = workers.take_worker_device, (queue,)
+    return ProcessPoolExecutor(len(devices), context, workers.start_worker, begin)
 
 
 def _deaths() -> tuple[type[BaseException], ...]:

@@ -21,6 +21,7 @@ from torch import Tensor
 from .._imports import words_of
 from ..data import FilePart
 from ..errors import InputError
+from ..store import explained_store_errors, is_remote
 from .description import scan_versions
 from .recipe import Recipe
 
@@ -41,8 +42,6 @@ class Ticket:
 
         Remote files are fetched, and deleted once they are mapped.
         """
-        from ..store import is_remote
-
         if not is_remote(self.folder):
             return _read(self.folder)
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
@@ -57,8 +56,6 @@ class Ticket:
 
     def forget(self) -> None:
         """Delete the recipe."""
-        from ..store import is_remote
-
         if not is_remote(self.folder):
             shutil.rmtree(self.folder, ignore_errors=True)
         else:
@@ -69,8 +66,6 @@ class Ticket:
 @contextmanager
 def spilled_recipe(recipe: Recipe, out: Path) -> Iterator[Ticket]:
     """Write a recipe beside the store, where its workers find it, for as long as a scan runs."""
-    from ..store import explained_store_errors, is_remote
-
     folder = out.absolute().with_name(f"{_prefix(out)}{uuid.uuid4().hex}")
     ticket = Ticket(folder, str(Path.cwd()), worker_versions())
     try:
@@ -92,8 +87,6 @@ def spilled_recipe(recipe: Recipe, out: Path) -> Iterator[Ticket]:
 
 def forget_other_recipes(ticket: Ticket, out: Path) -> None:
     """Delete recipes of scans that were killed; the store is locked by this one."""
-    from ..store import is_remote
-
     if not is_remote(out):  # where nothing is locked, others may be in use
         for folder in out.absolute().parent.glob(f"{_prefix(out)}*"):
             if folder != ticket.folder:

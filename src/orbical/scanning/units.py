@@ -17,7 +17,7 @@ from .._imports import words_of
 from ..data import Rows, read_rows, read_samples_ahead, to_numpy
 from ..errors import InputError, ModelError
 from ..predictors import count_inputs
-from ..store import Json, Record, row_runs
+from ..store import ArraySpec, Json, Record, row_runs
 from .description import (
     check_chunk_samples,
     describe_scan,
@@ -37,7 +37,7 @@ from .probing import (
 from .recipe import Recipe
 
 if TYPE_CHECKING:  # xarray and zarr are loaded when a scan is stored, not when the engine is
-    from ..store import ArraySpec, Store
+    from ..store import Store
 
 _MAPS_HELD = 8
 _SHARE_OF_MEMORY = 8

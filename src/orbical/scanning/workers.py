@@ -21,25 +21,16 @@ from .._interrupts import end_with_parent
 from .._trees import leaves
 from ..data import Samples
 from ..errors import InputError, MissingExtra, ModelError, OrbicalError, StoreError
-from ..store import ModelEntry, Record
+from ..store import ArraySpec, ModelEntry, Record
 from .description import described_models, same_model
 from .recipe import PROBE_SAMPLES, Recipe
 from .spill import Ticket, worker_versions
 from .units import Runner, commit_scan_unit, ready_scan_units, run_unit
 
 if TYPE_CHECKING:
-    from ..store import ArraySpec, Store
+    from ..store import Store
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Description:
-    """The record of a scan, the arrays of its results, and the warnings of its probes."""
-
-    record: Record
-    specs: dict[str, ArraySpec]
-    warnings: list[str]
 
 
 @dataclass(frozen=True)
@@ -53,9 +44,9 @@ class Order:
     durable: bool
 
 
-def describe_in_worker(ticket: Ticket) -> Description:
-    """Describe a scan from what its models answer in this process."""
-    return _at_desk(ticket, lambda desk: Description(*desk.runner.describe(), desk.warnings))
+def describe_in_worker(ticket: Ticket) -> tuple[Record, dict[str, ArraySpec], list[str]]:
+    """Describe a scan from what its models answer here: record, arrays, and their warnings."""
+    return _at_desk(ticket, lambda desk: (*desk.runner.describe(), desk.warnings))
 
 
 def prepare_worker(ticket: Ticket, models: tuple[ModelEntry, ...]) -> None:
@@ -153,14 +144,10 @@ class _Desk:
             self._stores[out] = store
         return self._stores[out]
 
-    def close(self) -> None:
-        """Release the models; called in the thread."""
-        self._runner = None
-        self._stack.close()
-
     def leave(self) -> None:
-        """Release the models and end the thread."""
-        self._thread.submit(self.close).result()
+        """Release the models, in their thread, and end it."""
+        self._runner = None
+        self._thread.submit(self._stack.close).result()
         self._thread.shutdown()
 
 

@@ -27,6 +27,7 @@ from .file_access import (
     waiting_lock,
     write_file,
 )
+from .layout import ArraySpec, Fixed, fixed_arrays
 from .record import (
     MOST_UNITS,
     DataEntry,
@@ -46,7 +47,6 @@ __all__ = [
 
 if TYPE_CHECKING:
     from .creation import check_overwritable, create
-    from .layout import ArraySpec, Fixed, fixed_arrays
     from .scan_result import Scan, load
     from .verification import repair, verify
     from .zarr_store import Store, open_store
@@ -55,7 +55,6 @@ else:  # what describes a scan needs neither xarray nor zarr
         __name__,
         {
             "creation": "check_overwritable create",
-            "layout": "ArraySpec Fixed fixed_arrays",
             "scan_result": "Scan load",
             "verification": "repair verify",
             "zarr_store": "Store open_store",
