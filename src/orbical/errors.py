@@ -70,13 +70,8 @@ class InputError(OrbicalError, ValueError):
         >>> print(InputError("data", "numbers", "text").about("x"))
         x: expected numbers, got text
         """
-        return InputError(
-            argument,
-            self.expected,
-            self.got,
-            remedy=remedy or self.remedy,
-            problem=self.problem,
-        )
+        remedy = remedy or self.remedy
+        return InputError(argument, self.expected, self.got, remedy=remedy, problem=self.problem)
 
 
 def _in_words(got: Any) -> str:

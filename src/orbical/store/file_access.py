@@ -220,7 +220,17 @@ def temporary_folder(path: Path) -> Iterator[Path]:
     that were killed.
     """
     with ExitStack() as stack:
-        yield _own_folder(path, stack)
+        while True:  # another process may delete a folder before it is locked
+            folder = Path(tempfile.mkdtemp(prefix=_hidden(path), dir=path.parent))
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            try:
+                stack.enter_context(_lock(path, folder, None))
+            except StoreError:
+                if folder.exists():
+                    raise
+            if folder.exists():
+                break
+        yield folder
 
 
 def remove_leftovers(path: Path | None) -> None:
@@ -232,20 +242,6 @@ def remove_leftovers(path: Path | None) -> None:
             with suppress(StoreError), _lock(other, other, "taken") as held:
                 if held:  # until it is gone, so that nobody begins to use it
                     shutil.rmtree(other, ignore_errors=True)
-
-
-def _own_folder(path: Path, stack: ExitStack) -> Path:
-    """Make a folder and lock it; one that another process deletes before that is replaced."""
-    while True:
-        folder = Path(tempfile.mkdtemp(prefix=_hidden(path), dir=path.parent))
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        try:
-            stack.enter_context(_lock(path, folder, None))
-        except StoreError:
-            if folder.exists():
-                raise
-        if folder.exists():
-            return folder
 
 
 def _hidden(path: Path) -> str:

@@ -22,6 +22,8 @@ _CHUNK_BYTES = 1 << 22
 _LOOKED_AT = 1 << 10  # values of a sequence, for their type and size
 _FACTS = ("metadata", "class names")
 _MOST_IN_A_CHUNK = 1 << 31  # bytes that the compressor can hold
+_OF_GROUP = ("spec", "measure", "identity", "closed", "exact_on_grid")
+"""What is stored of a group as it is."""
 _MOST_OF_GROUP = 1 << 24  # numbers that are read when a store is opened
 
 _COORDINATES = {
@@ -219,12 +221,7 @@ def check_array_sizes(record: Record, arrays: Json, fixed: Json) -> None:
 
 def group_metadata(group: Group) -> Json:
     """Return the metadata of the folder with the arrays of a group, and what is none of these."""
-    about = {
-        "spec": group.spec,
-        "measure": group.measure,
-        "identity": group.identity,
-        "closed": group.closed,
-        "exact_on_grid": group.exact_on_grid,
+    about = {name: getattr(group, name) for name in _OF_GROUP} | {
         "parts": sorted(group.parts),
         "coords": {name: values.tolist() for name, values in group.coords.items()},
         "layout": group.layout.kind,
@@ -256,18 +253,14 @@ def read_group(metadata: Json, read: Callable[[str], np.ndarray]) -> Group:
     about: Json = json.loads(metadata["attributes"]["group"])
     weights = read("group/weights")
     return Group(
+        **{name: about[name] for name in _OF_GROUP},
         parts={name: _part(read(f"group/{name}")) for name in about["parts"]},
         count=len(weights),
-        exact_on_grid=about["exact_on_grid"],
-        spec=about["spec"],
         weights=weights,
-        measure=about["measure"],
         coords={name: np.asarray(values) for name, values in about["coords"].items()},
         layout=Layout(
             about["layout"],
             read("group/index"),
             {name: np.asarray(values) for name, values in about["axes"].items()},
         ),
-        identity=about["identity"],
-        closed=about["closed"],
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from typing import Any, get_type_hints
 
 import numpy as np
 
@@ -123,16 +123,6 @@ class RunEntry:
     chunk: int
 
 
-_PARTS: dict[str, type] = {
-    "task": TaskEntry,
-    "score": ScoreEntry,
-    "views": ViewsEntry,
-    "group": GroupEntry,
-    "data": DataEntry,
-    "run": RunEntry,
-}
-
-
 @dataclass(frozen=True)
 class Record:
     """What was scanned, by which models, and how; `run_id` is that of no other scan."""
@@ -184,7 +174,9 @@ class Record:
     def from_json(cls, record: Json) -> Record:
         """Read what `to_json` wrote; anything else raises one of Python's own errors."""
         given = {one.name: record[one.name] for one in fields(cls)}
-        given |= {name: kind(**given[name]) for name, kind in _PARTS.items()}
+        for name, kind in get_type_hints(cls).items():
+            if isinstance(kind, type) and is_dataclass(kind):
+                given[name] = kind(**given[name])
         given["models"] = tuple(ModelEntry(**entry) for entry in given["models"])
         read = cls(**given)
         sizes = (read.data.samples, read.run.chunk, read.run.batch_size, len(read.models))

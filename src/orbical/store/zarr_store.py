@@ -191,7 +191,12 @@ class Store(Ledger):
         assert self.path is not None
         for known in (self.units, self.unreadable, self._read, self.known):
             known.clear()
-        for key, origin, name in listed_units(self.path, self._expected_marks()):
+        expected = (
+            unit_mark_name(key, self.origin(key[0]), noted)
+            for key in self.keys
+            for noted in (False, True)
+        )
+        for key, origin, name in listed_units(self.path, expected):
             model, chunk = key
             if chunk >= self.record.chunks or (model or 0) >= len(self.record.models):
                 continue
@@ -208,11 +213,6 @@ class Store(Ledger):
                 if unit is None:
                     self.unreadable[key] = "damaged"
                     del self.units[key]
-
-    def _expected_marks(self) -> Iterator[str]:
-        for key in self.keys:
-            for noted in (False, True):
-                yield unit_mark_name(key, self.origin(key[0]), noted)
 
     @property
     def is_small(self) -> bool:
