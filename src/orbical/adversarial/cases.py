@@ -155,11 +155,7 @@ def search_recipe(models: Any, data: Any, group: Group, task: Task, **settings: 
         group=group,
         task=task,
         keep="consensus",
-        chunk="auto",
         threads=torch.get_num_threads(),
-        workers=0,
-        fingerprint=None,
-        known=None,
         **settings,
     )
 
@@ -169,7 +165,6 @@ class _Grid:
     """One model's results at the sampled elements, of a chunk of samples."""
 
     model: str
-    first: int
     batch: Tree
     target: Tensor | None
     reference: Tensor
@@ -256,7 +251,7 @@ def _scanned(runner: Runner) -> Iterator[_Grid]:
             reference = sweep.task.reference(summary["consensus"]) if target is None else target
             score = summary["score_vs_consensus" if target is None else "score"]
             correct = summary["correct"].numpy() if _classifies(summary) else None
-            yield _Grid(name, rows.start, batch, target, reference, score.double().numpy(), correct)
+            yield _Grid(name, batch, target, reference, score.double().numpy(), correct)
 
 
 def _stored(runner: Runner, scan: Scan) -> Iterator[_Grid]:
@@ -274,7 +269,7 @@ def _stored(runner: Runner, scan: Scan) -> Iterator[_Grid]:
                 reference = runner.sweep.task.reference(stored)
             score = own["score_vs_consensus" if target is None else "score"].values.astype(float)
             correct = own["correct"].values.astype(bool) if _classifies(own) else None
-            yield _Grid(name, rows.start, batch, target, reference, score, correct)
+            yield _Grid(name, batch, target, reference, score, correct)
 
 
 def _classifies(results: Any) -> bool:
@@ -389,12 +384,6 @@ def _check_models(runner: Runner, scan: Scan | None) -> None:
             )
 
 
-def _mean(values: Array, task: Task, level: float) -> tuple[Array, Array, Array]:
-    """Return the means of `[M, N, ...]` over samples, and the ends of their intervals."""
-    interval = bounded_mean_interval if task.score_unit == "share" else unbounded_mean_interval
-    return interval(np.moveaxis(values, 1, -1), level)
-
-
 def _table(found: dict[str, dict[str, Array]], runner: Runner, level: float) -> xr.Dataset:
     """Return the labeled result, with means over samples."""
     recipe, task = runner.recipe, runner.recipe.task
@@ -407,10 +396,10 @@ def _table(found: dict[str, dict[str, Array]], runner: Runner, level: float) -> 
         stacked["refuted"] = stacked["refuted"].mean(1)
     dims = ("model", "sample", "place")
     variables = {key: (dims[: values.ndim], values) for key, values in stacked.items()}
+    interval = bounded_mean_interval if task.score_unit == "share" else unbounded_mean_interval
     for name, of in (("mean", "score"), ("mean_missed", "missed")):
-        for ending, values in zip(
-            ("", "_low", "_high"), _mean(stacked[of], task, level), strict=True
-        ):
+        ends = interval(np.moveaxis(stacked[of], 1, -1), level)
+        for ending, values in zip(("", "_low", "_high"), ends, strict=True):
             variables[name + ending] = (("model", "place")[: values.ndim], values)
     coords: dict[str, object] = {"model": list(found), "place": list(PLACES)}
     coords["sample"] = np.arange(stacked["missed"].shape[1])

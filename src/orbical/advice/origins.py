@@ -137,13 +137,9 @@ def _wrong(
     group: Group,
 ) -> Array:
     """Return whether predictions are wrong, `[N, K]`."""
-    settings: dict[str, Any] = {
-        "group": group,
-        "task": task,
-        "preprocess": preprocess,
-        "progress": False,
-    }
-    arrays = arrays_of(scan(model, (inputs, labels), **settings))
+    data = inputs, labels
+    found = scan(model, data, group=group, task=task, preprocess=preprocess, progress=False)
+    arrays = arrays_of(found)
     if not arrays.has_responses("correct"):
         raise InputError("task", "one with predicted classes", task.name)
     return np.asarray(1 - arrays.responses("correct", slice(None), 0))

@@ -95,12 +95,9 @@ def _on_cylinder(count: int, size: tuple[float, float, float], random: Generator
 
 def _legs(width: float, height: float, depth: float, thick: float, kind: str) -> list[Part]:
     """Return four legs of a height under a plate of width x depth."""
+    size = thick, height, thick
     return [
-        Part(
-            kind,
-            (x * (width - thick) / 2, height / 2, z * (depth - thick) / 2),
-            (thick, height, thick),
-        )
+        Part(kind, (x * (width - thick) / 2, height / 2, z * (depth - thick) / 2), size)
         for x in (-1, 1)
         for z in (-1, 1)
     ]

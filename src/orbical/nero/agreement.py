@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 
+_OF_ALL = {"statistic": "", "higher_is_better": True, "reference": "truth"}
+"""Attributes of what is a number of all samples, and not a mean of numbers of each."""
+
 
 def quadratic_kappa(scan: Scan | xr.Dataset) -> xr.DataArray:
     """Compute the quadratically weighted kappa of predicted classes at each element.
@@ -69,15 +72,9 @@ def quadratic_kappa(scan: Scan | xr.Dataset) -> xr.DataArray:
         by_chance = pp - 2 * p * y + yy
         kappa = 1 - (pp - 2 * py + yy) / np.where(by_chance > 1e-12, by_chance, np.nan)
     coords = {name: one for name, one in like.coords.items() if "sample" not in one.dims}
-    about = {
-        **like.attrs,
-        "statistic": "",  # of all samples, not a mean of them
-        "metric": "quadratic_kappa",
-        "meaning": "quadratically weighted kappa",
-        "higher_is_better": True,
-        "reference": "truth",
-    }
-    return xr.DataArray(kappa, coords, ("model", "element"), name="quadratic_kappa", attrs=about)
+    name = "quadratic_kappa"
+    about = {**like.attrs, **_OF_ALL, "metric": name, "meaning": "quadratically weighted kappa"}
+    return xr.DataArray(kappa, coords, ("model", "element"), name=name, attrs=about)
 
 
 _TINY = 1e-12  # at 1 the variance is 0 too, which is no end of an interval
@@ -142,11 +139,8 @@ def binary_rates(scan: Scan | xr.Dataset, *, positive: int = 1, level: float = 0
             yes = predicted == positive
             known = np.isfinite(sure)
             rates = {
-                name: _shares(right, known & among, level)
-                for name, right, among in (
-                    ("sensitivity", yes, label),
-                    ("specificity", ~yes, ~label),
-                )
+                "sensitivity": _shares(yes, known & label, level),
+                "specificity": _shares(~yes, known & ~label, level),
             }
             score = np.where(yes, sure, 1 - sure)
             rates["auroc"] = areas_under_roc(score, np.where(known, label, -1), level)
@@ -158,15 +152,8 @@ def binary_rates(scan: Scan | xr.Dataset, *, positive: int = 1, level: float = 0
     table = {name: (("model", "element"), values) for name, values in found.items()}
     result = xr.Dataset(table, coords, {"group": like.attrs["group"], "positive": positive})
     for name, meaning in RATES.items():
-        result[name].attrs = {
-            **like.attrs,
-            "statistic": "",
-            "metric": name,
-            "meaning": meaning,
-            "limits": (0.0, 1.0),
-            "higher_is_better": True,
-            "reference": "truth",
-        }
+        about = {"metric": name, "meaning": meaning, "limits": (0.0, 1.0)}
+        result[name].attrs = {**like.attrs, **_OF_ALL, **about}
     return result
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -88,16 +88,11 @@ def averaging(
         probs = torch.from_numpy(stored).double()
         kept = probs.isfinite().all(-1).all(0)
         labels = torch.as_tensor(arrays.read("label")).long()[kept]
-        averages = (
-            (number, averaged_over_orbit(probs[:, kept], group, number)) for number in numbers
-        )
-        rows.append(_of_model(averages, labels, group, bins, level, margin))
+        rows.append(_of_model(probs[:, kept], labels, numbers, group, bins, level, margin))
     coords = {"model": arrays.models, "elements": numbers, "place": ["identity", "mean", "worst"]}
-    found: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
-    for name in rows[0]:
-        values = np.stack([row[name] for row in rows])
-        dims: tuple[str, ...] = ("model", "elements", "place")[: values.ndim]
-        found[name] = (dims, values)
+    stacked = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+    dims = ("model", "elements", "place")
+    found = {name: (dims[: values.ndim], values) for name, values in stacked.items()}
     table = xr.Dataset({"cost": ("elements", numbers), **found}, coords=coords)
     for variable in table.data_vars.values():
         variable.attrs = {"meaning": _MEANINGS.get(str(variable.name), "end of the interval")}
@@ -126,18 +121,23 @@ def _checked(arrays: ScanArrays, elements: Sequence[int] | None) -> list[int]:
 
 
 def _of_model(
-    averages: Iterator[tuple[int, torch.Tensor]],
+    along: torch.Tensor,
     labels: torch.Tensor,
+    numbers: Sequence[int],
     group: Group,
     bins: int,
     level: float,
     margin: float,
 ) -> dict[str, np.ndarray]:
-    """Return the quantities of one model, for each number of elements, ascending from 1."""
+    """Return the quantities of one model, for each number of elements, ascending from 1.
+
+    `along` are its probabilities `[K, N, C]`.
+    """
     weight, mass = np.asarray(group.weights), torch.as_tensor(group.weights)
     found: dict[str, list[object]] = {}
     shares: dict[int, torch.Tensor] = {}
-    for number, probs in averages:
+    for number in numbers:
+        probs = averaged_over_orbit(along, group, number)
         confidence, predicted = probs.max(-1)
         correct = predicted == labels
         curve = correct.double().mean(-1).numpy()

@@ -76,9 +76,8 @@ def consistency(
     for name, values in sample_changes(arrays, tolerance).items():
         table[f"{name}_per_sample"] = (("model", "sample"), values)
         binary = name == "changed" and changes_are_binary(arrays)
-        for end, part in zip(
-            ("", "_low", "_high"), changed_share(values, level, binary), strict=True
-        ):
+        ends = changed_share(values, level, binary)
+        for end, part in zip(("", "_low", "_high"), ends, strict=True):
             table[f"{name}{end}"] = (("model",), part)
     result = xr.Dataset(table, coords={"model": arrays.models})
     result["changed"].attrs = {"meaning": "share of samples whose prediction changes on the orbit"}

@@ -83,9 +83,7 @@ def enough_elements(
     scale = np.sqrt(np.einsum("mgg,g->m", moments, weights))
     if tolerance is not None:
         real_number("tolerance", tolerance, "> 0")
-    within = (
-        error <= (0.01 * scale if tolerance is None else np.full_like(scale, tolerance))[:, None]
-    )
+    within = error <= (0.01 * scale[:, None] if tolerance is None else tolerance)
     held = power[:, 1:].cumsum(1) >= HELD * power[:, 1:].sum(1, keepdims=True)
     found = {
         "power": (("model", "degree"), power),
@@ -119,10 +117,9 @@ def _kernels(group: Group) -> Array:
     size = len(group)
     if order is not None and size > 1:  # one element knows no wave
         apart = 2 * np.pi / size * np.subtract.outer(np.argsort(order), np.argsort(order))
-        both = np.where(
-            2 * np.arange(size // 2 + 1) % size, 2.0, 1.0
-        )  # a wave and its mirror image
-        return both[:, None, None] * np.cos(np.multiply.outer(np.arange(size // 2 + 1), apart))
+        degrees = np.arange(size // 2 + 1)
+        both = np.where(2 * degrees % size, 2.0, 1.0)  # a wave and its mirror image
+        return both[:, None, None] * np.cos(np.multiply.outer(degrees, apart))
     rotations = group.linear("space") if [*group.parts] == ["space"] else -np.eye(3)[None]
     degree = exact_degree(group) if np.linalg.det(rotations).min() > 0 else None
     if degree is None or degree < 2:

@@ -177,20 +177,11 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
     if has_two_classes(arrays):
         rates = binary_rates(scan)
         shown |= {name: rates[name].values for name in RATES}
-    table: dict[str, object] = {
-        name: (
-            ("model", "place"),
-            np.stack(
-                [
-                    curve[:, group.identity],
-                    mean_of_curves(curve, arrays.weights),
-                    curve[each, worst],
-                ],
-                1,
-            ),
-        )
-        for name, curve in shown.items()
-    }
+    table: dict[str, object] = {}
+    for name, curve in shown.items():
+        mean = mean_of_curves(curve, arrays.weights)
+        values = np.stack([curve[:, group.identity], mean, curve[each, worst]], 1)
+        table[name] = (("model", "place"), values)
     single: dict[str, object] = {
         "samples": samples,
         "worst_element": worst,

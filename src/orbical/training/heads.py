@@ -20,6 +20,7 @@ these can:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple, Self
 
 import torch
@@ -191,6 +192,12 @@ class MeanVarianceHead(_ScaledHead):
         return MeanVariance(self._shaped(self._placed(mean)), self._shaped(variance))
 
 
+def _evidence(gamma: Tensor, raw: Iterable[Tensor], scale: Tensor) -> Evidence:
+    """Return a center with what a linear map gives for nu, alpha and beta, made positive."""
+    nu, alpha, beta = map(floored_softplus, raw)
+    return Evidence(gamma, nu, 1 + alpha, scale.square() * beta)
+
+
 class EvidentialHead(_ScaledHead):
     """A normal-inverse-gamma distribution for each sample (Amini et al. 2020).
 
@@ -222,13 +229,8 @@ class EvidentialHead(_ScaledHead):
 
     def forward(self, features: Tensor) -> Evidence:
         """Return the distributions for features `[n, features]`."""
-        gamma, nu, alpha, beta = self._raw(features)
-        return Evidence(
-            self._shaped(self._placed(gamma)),
-            self._shaped(floored_softplus(nu)),
-            self._shaped(1 + floored_softplus(alpha)),
-            self._shaped(self.scale.square() * floored_softplus(beta)),
-        )
+        gamma, *raw = self._raw(features)
+        return Evidence(*map(self._shaped, _evidence(self._placed(gamma), raw, self.scale)))
 
 
 _LARGEST = 12.0
@@ -415,13 +417,7 @@ class VectorEvidentialHead(_VectorHead):
     def forward(self, features: tuple[Tensor, Tensor]) -> Evidence:
         """Return the distributions for `(scalars [n, S], vectors [n, V, d])`."""
         gamma, raw, _ = self._parts(features)
-        nu, alpha, beta = raw.chunk(3, dim=-1)
-        return Evidence(
-            gamma,
-            floored_softplus(nu),
-            1 + floored_softplus(alpha),
-            self.scale.square() * floored_softplus(beta),
-        )
+        return _evidence(gamma, raw.chunk(3, dim=-1), self.scale)
 
 
 class VectorCovarianceHead(_VectorHead):
