@@ -1,9 +1,26 @@
-"""Names of a package that are imported on first use."""
+"""Names that are imported on first use: those of a package, and xarray."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+
+class _Package:
+    """A package that is imported when one of its names is first used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(importlib.import_module(self._name), attribute)
+
+
+if TYPE_CHECKING:
+    import xarray as xr
+else:  # which takes a second to load, and which nothing needs until a labeled array is made
+    xr = _Package("xarray")
 
 
 def lazy_exports(

@@ -10,10 +10,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ._lazy import xr
 from ._text import counted, number
 from .calibration import (
     RESAMPLES,
@@ -45,12 +46,7 @@ from .nero import (
     orbit_moments,
     response_bounds,
 )
-from .store import FINISHED, ScanArrays, arrays_of, is_scan, load
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from .store import Scan
+from .store import FINISHED, Scan, ScanArrays, arrays_of, is_scan, load
 
 __all__ = ["Check", "check", "configured_check"]
 

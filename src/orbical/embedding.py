@@ -16,15 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ._imports import import_extra
+from ._lazy import xr
 from .errors import InputError, check_name, whole_number
 from .nero import ROWS, Sums, mean_over_models, moments
-from .store import ScanArrays, arrays_of, responses, row_runs
+from .store import Scan, ScanArrays, arrays_of, responses, row_runs
 
 if TYPE_CHECKING:
-    import xarray as xr
     from scipy.sparse import csr_matrix
-
-    from .store import Scan
 
 __all__ = ["embed", "representatives"]
 
@@ -94,8 +92,6 @@ def embed(
         >>> found.dims, sorted(found.coords)
         (('sample', 'component'), ['label', 'mean', 'sample', 'variance'])
     """
-    import xarray as xr
-
     check_name("method", method, METHODS)
     check_name("points", points, POINTS)
     dims, seed = whole_number("dims", dims, 1), whole_number("seed", seed, 0)

@@ -9,20 +9,16 @@ gives the AURC of the confidence at each position.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ._arrays import ArrayLike, as_array
+from ._lazy import xr
 from .calibration import bounded_mean_interval
 from .errors import InputError
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from .store import Scan
+from .store import Scan
 
 __all__ = ["RiskCoverage", "along_orbit", "aurc", "rejection", "risk_coverage"]
 
@@ -198,8 +194,6 @@ def along_orbit(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.DataArray
         >>> dict(found.sizes), bool((found["calibrated"] <= found).all())
         ({'model': 1, 'element': 4}, True)
     """
-    import xarray as xr
-
     from .calibration import pair_blocks, pairs_of
 
     confidence, arrays = pairs_of(scan)

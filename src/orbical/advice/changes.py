@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
+from .._lazy import xr
 from ..calibration import ece
 from ..conformal import LAC, conformal_halves
 from ..errors import InputError, check_name, real_number, whole_number
 from ..groups import Group, parse
 from ..nero import averaged_over_orbit, evenly_spaced
 from ..recalibrate import OrbitTemperature
-from ..store import ScanArrays, arrays_of
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from ..store import Scan
+from ..store import Scan, ScanArrays, arrays_of
 
 Array = np.ndarray
 
@@ -131,8 +127,6 @@ def what_if(
         >>> found.attrs["passes"], bool(found["accuracy"].std("element") < 1e-9)
         (4, True)
     """
-    import xarray as xr
-
     arrays = arrays_of(scan)
     change = checked_remedy(Change(average, recalibrate, reject, coverage), arrays, passing)
     columns: dict[str, list[Any]] = {}

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from .._lazy import xr
 from .._text import counted, number, percent
 from ..calibration import bounded_mean_interval, checked_level, unbounded_mean_interval
 from ..errors import InputError
 from ..groups import Group
 from ..nero import mean_of_curves
-from ..store import ScanArrays, arrays_of
+from ..store import Scan, ScanArrays, arrays_of
 from .changes import (
     RECALIBRATED,
     Change,
@@ -26,11 +27,6 @@ from .changes import (
     remedy_outcome,
     rows_to_advise_on,
 )
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from ..store import Scan
 
 Array = np.ndarray
 

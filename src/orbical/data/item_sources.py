@@ -119,7 +119,7 @@ def from_dataset(data: object) -> Source | None:
 def _is_list_of_pairs(data: object) -> bool:
     """Check whether data is a list of `(array, label)`, as a list made of a data set is."""
 
-    def is_pair(item: object) -> bool:
+    def is_pair(item: Any) -> bool:
         pair = isinstance(item, tuple) and len(item) == 2
         return pair and np.ndim(item[0]) > 0 and np.ndim(item[1]) == 0
 

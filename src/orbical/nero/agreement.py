@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from .._lazy import xr
 from ..calibration import bounded_mean_interval, checked_level
 from ..errors import InputError, whole_number
-from ..store import ScanArrays, arrays_of, responses
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from ..store import Scan
+from ..store import Scan, ScanArrays, arrays_of, responses
 
 Array = np.ndarray
 
@@ -50,8 +44,6 @@ def quadratic_kappa(scan: Scan | xr.Dataset) -> xr.DataArray:
         >>> ob.nero.quadratic_kappa(scan).values.round(2).tolist()
         [[1.0, 1.0]]
     """
-    import xarray as xr
-
     arrays = arrays_of(scan)
     if "label" not in arrays or "predicted" not in arrays:
         raise InputError(
@@ -121,8 +113,6 @@ def binary_rates(scan: Scan | xr.Dataset, *, positive: int = 1, level: float = 0
         >>> ob.nero.binary_rates(scan)["auroc"].values[0, :2].tolist()
         [1.0, 1.0]
     """
-    import xarray as xr
-
     arrays = arrays_of(scan)
     if not has_two_classes(arrays):
         raise InputError("scan", "a labeled scan of two classes", "another one")

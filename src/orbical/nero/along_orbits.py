@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._lazy import xr
 from ..errors import InputError, check_name
-from ..store import arrays_of, responses
+from ..store import Scan, arrays_of, responses
 from .orbit_sums import least_response, response_bounds, sums_over, values_over
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from ..store import Scan
 
 
 def aggregate(
@@ -55,8 +50,6 @@ def aggregate(
 
     Paper: section 2.2 and figure 4.
     """
-    import xarray as xr
-
     like, arrays = responses(scan, metric), arrays_of(scan)
     name = str(like.name)
     if arrays.dtype(name).kind in "iu":

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
+from .._lazy import xr
 from ..calibration import bounded_mean_interval, compare_means, ece
 from ..errors import InputError, real_number
 from ..groups import Group
-from ..store import ScanArrays, arrays_of
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from ..store import Scan
+from ..store import Scan, ScanArrays, arrays_of
 
 _MEANINGS = {
     "accuracy": "accuracy of the averaged model",
@@ -76,8 +71,6 @@ def averaging(
         >>> found["elements"].values.tolist(), bool(found["invariance_gap"][0, -1] < 1e-6)
         ([1, 2, 4], True)
     """
-    import xarray as xr
-
     arrays = arrays_of(scan)
     group = arrays.group
     numbers = _checked(arrays, elements)

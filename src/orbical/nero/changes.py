@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import Tensor
 
+from .._lazy import xr
 from ..calibration import bounded_mean_interval
 from ..errors import InputError, real_number
-from ..store import FINISHED, ScanArrays, arrays_of, row_runs
+from ..store import FINISHED, Scan, ScanArrays, arrays_of, row_runs
 from ..tasks import answer_changes, answer_variables, code_changes
 from .orbit_sums import ROWS
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from ..store import Scan
 
 Array = np.ndarray
 
@@ -68,8 +62,6 @@ def consistency(
         >>> float(found["changed"][0]), round(float(found["changed_high"][0]), 3)
         (0.0, 0.168)
     """
-    import xarray as xr
-
     real_number("level", level, "in (0, 1)")
     arrays = arrays_of(scan)
     table: dict[str, object] = {}

@@ -10,20 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from .._lazy import xr
 from .._text import counted, number, percent, plain, printable
 from ..calibration import bounded_mean_interval, checked_level, unbounded_mean_interval
 from ..errors import InputError, unknown_name, whole_number
 from ..groups import Group
-from ..store import FINISHED, ScanArrays, arrays_of
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from ..store import Scan
+from ..store import FINISHED, Scan, ScanArrays, arrays_of
 
 Array = np.ndarray
 

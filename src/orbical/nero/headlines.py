@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._lazy import xr
 from .._text import number, percent
 from ..calibration import MeanEnds, bounded_mean_interval
 from ..groups import Group, spoken_name
-from ..store import FINISHED, ScanArrays, arrays_of
+from ..store import FINISHED, Scan, ScanArrays, arrays_of
 from ..tasks import quantity_rounding
 from .changes import answer_names, changes_are_binary, sample_changes
 from .molecules import Violation, scanned_quantities, violations_of
@@ -23,11 +23,6 @@ from .orbit_sums import (
     moments,
     sums_over,
 )
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from ..store import Scan
 
 Array = np.ndarray
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -12,11 +11,8 @@ import torch
 from .._arrays import as_numpy
 from ..errors import InputError, whole_number
 from ..groups import Group
-from ..store import ScanArrays, arrays_of
+from ..store import Scan, ScanArrays, arrays_of
 from ..tasks import SYMBOLS, UNITS, Quantities, display_name
-
-if TYPE_CHECKING:
-    from ..store import Scan
 
 SINGLE = 1e-4
 """The largest relative violation that is attributed to rounding in single precision; for energies,

@@ -5,20 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
+from .._lazy import xr
 from ..calibration import bounded_mean_interval, ece
 from ..errors import InputError, whole_number
 from ..groups import Group, cyclic_orders
-from ..store import FINISHED, ScanArrays, arrays_of
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from ..store import Scan
+from ..store import FINISHED, Scan, ScanArrays, arrays_of
 
 Array = np.ndarray
 _ANSWERS = 10**7
@@ -120,8 +115,6 @@ def _labeled(
     names: Sequence[str] | None = None,
 ) -> xr.Dataset:
     """Return what was found for each model as a data set, along one more dimension."""
-    import xarray as xr
-
     tables = [dict(of_model) for of_model in found]
     stacked = {name: np.stack([table[name] for table in tables]) for name in tables[0]}
     return xr.Dataset(

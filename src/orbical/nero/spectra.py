@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from .._lazy import xr
 from ..errors import InputError, real_number
 from ..groups import Group, exact_degree, so3_quadrature
-from ..store import ScanArrays, arrays_of
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from ..store import Scan
+from ..store import Scan, ScanArrays, arrays_of
 
 Array = np.ndarray
 
@@ -69,8 +63,6 @@ def enough_elements(
         >>> int(ob.nero.enough_elements(scan)["enough"][0]) <= 24
         True
     """
-    import xarray as xr
-
     arrays = arrays_of(scan)
     kernels = _kernels(arrays.group)
     name = arrays.response_name(metric)

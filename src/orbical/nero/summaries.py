@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from ..store import ScanArrays, arrays_of, opened_scan, responses
+from .._lazy import xr
+from ..store import Scan, ScanArrays, arrays_of, opened_scan, responses
 from .agreement import RATES, binary_rates, has_two_classes
 from .along_orbits import aggregate
 from .changes import answer_names, sample_changes
 from .headlines import finished_samples, headline_of, mean_curves, worst_elements
 from .orbit_sums import mean_of_curves
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from ..store import Scan
 
 Array = np.ndarray
 
@@ -89,8 +83,6 @@ def invariance_gap(scan: Scan | xr.Dataset) -> xr.Dataset:
         >>> bool(ob.nero.invariance_gap(scan)["total"] < 1e-6)
         True
     """
-    import xarray as xr
-
     data, _ = opened_scan(scan)
     per_sample = data["invariance_gap"]
     about = {"meaning": "root mean square of the gap over samples"}
@@ -122,8 +114,6 @@ def action_defect(scan: Scan | xr.Dataset) -> xr.Dataset:
         >>> float(ob.nero.action_defect(scan)["worst"])  # quarter turns move whole pixels
         0.0
     """
-    import xarray as xr
-
     curve = aggregate(scan, metric="action_defect")
     worst = int(curve.fillna(-np.inf).argmax("element"))
     return xr.Dataset(
@@ -167,8 +157,6 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
         >>> table["accuracy"].dims, table["place"].values.tolist()
         (('model', 'place'), ['identity', 'mean', 'worst'])
     """
-    import xarray as xr
-
     (data, group), arrays = opened_scan(scan), arrays_of(scan)
     curves, samples = mean_curves(arrays), finished_samples(arrays)
     worst = np.where(samples > 0, worst_elements(curves, arrays), -1)
@@ -180,8 +168,8 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
     table: dict[str, object] = {}
     for name, curve in shown.items():
         mean = mean_of_curves(curve, arrays.weights)
-        values = np.stack([curve[:, group.identity], mean, curve[each, worst]], 1)
-        table[name] = (("model", "place"), values)
+        at_places = curve[:, group.identity], mean, curve[each, worst]
+        table[name] = (("model", "place"), np.stack(at_places, 1))
     single: dict[str, object] = {
         "samples": samples,
         "worst_element": worst,
@@ -201,8 +189,9 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
     score = responses(scan).attrs
     about = {"reference": score["reference"], "headline": headline_of(arrays, curves, samples).text}
     result = xr.Dataset(table, coords, {**data.attrs, **about})
-    for name, values in result.data_vars.items():
-        values.attrs = {"meaning": _SUMMARY_MEANINGS.get(str(name), score["meaning"])}
+    for variable in result.data_vars.values():
+        meaning = _SUMMARY_MEANINGS.get(str(variable.name), score["meaning"])
+        variable.attrs = {"meaning": meaning}
     return result
 
 

@@ -33,6 +33,7 @@ from ..store import (
     ModelEntry,
     Record,
     RunEntry,
+    Scan,
     ScoreEntry,
     TaskEntry,
     ViewsEntry,
@@ -42,7 +43,7 @@ from .forward_passes import Failures, Sweep
 from .recipe import PROBE_SAMPLES, Part, Recipe
 
 if TYPE_CHECKING:
-    from ..store import Scan, Store
+    from ..store import Store
 
 
 WAYS_OUT = "choose another store, or replace this one with overwrite=True"

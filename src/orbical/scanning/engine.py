@@ -17,7 +17,7 @@ from .._text import percent
 from ..actions import Images
 from ..errors import InputError, Interrupted, StoreError, whole_number, with_usage
 from ..groups import Group
-from ..store import ArraySpec, Fixed, claimed_part, exists, in_turn, locked, remove_leftovers
+from ..store import ArraySpec, Fixed, Scan, claimed_part, exists, in_turn, locked, remove_leftovers
 from ..tasks import TASKS, Reader, Task, task_takes
 from .description import WAYS_OUT, check_finished_samples, continue_scan, warn_of_failures
 from .executors import Remote, crew_of, remote_recipe
@@ -27,7 +27,7 @@ from .recipe import Part, Recipe, plan, scan_part
 from .units import Runner, ready_scan_units
 
 if TYPE_CHECKING:  # xarray and zarr are loaded when a scan is stored, not when the engine is
-    from ..store import Scan, Store
+    from ..store import Store
 
 
 def _in_task(argument: str) -> str:
@@ -139,7 +139,7 @@ def scan(
         ...         progress=False)
         Scan(classification, rotations:8: 1 model x 20 samples x 8 elements, complete)
     """
-    from ..store import Scan, check_overwritable, create, open_store
+    from ..store import check_overwritable, create, open_store
 
     crew = crew_of(executor, devices)
     share = scan_part(part)

@@ -40,6 +40,7 @@ from .record import (
     TaskEntry,
     ViewsEntry,
 )
+from .scan_result import Scan, load
 
 __all__ = [
     "Record", "Scan", "ScanArrays", "arrays_of", "is_scan", "load", "opened_scan", "responses",
@@ -47,7 +48,6 @@ __all__ = [
 
 if TYPE_CHECKING:
     from .creation import check_overwritable, create
-    from .scan_result import Scan, load
     from .verification import repair, verify
     from .zarr_store import Store, open_store
 else:  # what describes a scan needs neither xarray nor zarr
@@ -55,7 +55,6 @@ else:  # what describes a scan needs neither xarray nor zarr
         __name__,
         {
             "creation": "check_overwritable create",
-            "scan_result": "Scan load",
             "verification": "repair verify",
             "zarr_store": "Store open_store",
         },

@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._lazy import xr
 from ..errors import InputError, unknown_name
 from ..groups import Group, parse
 from .record import Json
+from .scan_result import Scan
 
 if TYPE_CHECKING:
-    import xarray as xr
     from typing_extensions import TypeIs
-
-    from .scan_result import Scan
 
 Array = np.ndarray
 
@@ -252,8 +251,6 @@ def arrays_of(scan: Scan | xr.Dataset | ScanArrays) -> ScanArrays:
 
 def is_scan(scan: object) -> TypeIs[Scan]:
     """Check whether an object is a scan, and not its data."""
-    from .scan_result import Scan  # not at once: analyses of arrays need no zarr
-
     return isinstance(scan, Scan)
 
 

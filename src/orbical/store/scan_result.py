@@ -9,20 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import zarr
 
 from .._imports import as_path
+from .._lazy import xr
 from .._text import counted
 from ..errors import StoreError
-from .checksums import zarr_settings
 from .file_access import explained_store_errors
 from .layout import read_group
 from .record import Json
-from .verification import Damage, refuse_missing_files, units_without_mark, verify
-from .zarr_store import Store, open_store
 
-if TYPE_CHECKING:
-    import xarray as xr
+if TYPE_CHECKING:  # a module that takes scans need not wait for zarr
+    import zarr
+
+    from .verification import Damage
+    from .zarr_store import Store
+
 
 _NUMBERS = "fiub"
 _VALUES_AT_ONCE = 1 << 20
@@ -45,6 +46,8 @@ class Scan:
     """
 
     def __init__(self, store: Store) -> None:
+        from .verification import refuse_missing_files
+
         self._store = store
         self.record = store.record
         self.path = store.path
@@ -168,6 +171,8 @@ class Scan:
 
     def verify(self) -> list[Damage]:
         """Read everything and verify its checksums; return what is missing or damaged."""
+        from .verification import verify
+
         return verify(self._store)
 
     def _fixed(self, name: str) -> np.ndarray:
@@ -183,6 +188,8 @@ class Scan:
 
 
 def _warn_of_lost_flags(store: Store) -> None:
+    from .verification import units_without_mark
+
     lost = units_without_mark(store)
     if lost:
         warnings.warn(
@@ -194,7 +201,7 @@ def _warn_of_lost_flags(store: Store) -> None:
 
 
 def _dataset(store: Store) -> xr.Dataset:
-    import xarray as xr
+    from .checksums import zarr_settings
 
     chunks = {"sample": _rows_at_once(store)}
     with zarr_settings(), warnings.catch_warnings():
@@ -268,4 +275,6 @@ def load(path: str | Path) -> Scan:
         Traceback (most recent call last):
         orbical.errors.StoreError: path: expected a saved scan, got 'no-such-scan.zarr', which ...
     """
+    from .zarr_store import open_store
+
     return Scan(open_store(as_path("path", path)))
