@@ -1,10 +1,12 @@
-"""Names that are imported on first use: those of a package, and xarray."""
+"""Names that are imported on first use: those of a package, pandas and xarray."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
+
+__all__ = ["lazy_exports", "pd", "xr"]
 
 
 class _Package:
@@ -18,9 +20,10 @@ class _Package:
 
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
-else:  # which takes a second to load, and which nothing needs until a labeled array is made
-    xr = _Package("xarray")
+else:  # which take a second to load, and which nothing needs until a table or an array is made
+    pd, xr = _Package("pandas"), _Package("xarray")
 
 
 def lazy_exports(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -111,12 +109,21 @@ def cause(
     (known, truth), (inputs, labels) = parts
     random = np.random.default_rng(whole_number("seed", seed, 0))
     chosen = np.sort(random.permutation(len(inputs))[: whole_number("samples", samples, 10)])
-    asked = partial(_wrong, model, task, preprocess)
-    wrong = asked(inputs[chosen], labels[chosen], group)
+
+    def wrong_at(inputs: torch.Tensor, labels: torch.Tensor, group: Group) -> Array:
+        """Return whether predictions are wrong, `[N, K]`."""
+        given = inputs, labels
+        found = scan(model, given, group=group, task=task, preprocess=preprocess, progress=False)
+        arrays = arrays_of(found)
+        if not arrays.has_responses("correct"):
+            raise InputError("task", "one with predicted classes", arrays.task)
+        return np.asarray(1 - arrays.responses("correct", slice(None), 0))
+
+    wrong = wrong_at(inputs[chosen], labels[chosen], group)
     nearest, covered = _neighbors(known, inputs[chosen], group, task)
     there = np.unique(nearest[covered])
     trained = np.full(len(known), np.nan)
-    trained[there] = asked(known[there], truth[there], trivial())[:, 0]
+    trained[there] = wrong_at(known[there], truth[there], trivial())[:, 0]
     of_neighbors = np.where(covered, trained[nearest], np.nan)
     lost = wrong - wrong[:, [group.identity]]
     error = (1 - level) / max(1, len(group) - 1)
@@ -126,23 +133,6 @@ def cause(
     mean = np.nansum(of_neighbors, 1) / np.where(counts > 0, counts, np.nan)
     curves = wrong.mean(0), mean, covered.mean(1)
     return Cause(*_cause(curves, failing, group), tuple(map(int, failing)), *curves)
-
-
-def _wrong(
-    model: Any,
-    task: Task,
-    preprocess: object,
-    inputs: torch.Tensor,
-    labels: torch.Tensor,
-    group: Group,
-) -> Array:
-    """Return whether predictions are wrong, `[N, K]`."""
-    data = inputs, labels
-    found = scan(model, data, group=group, task=task, preprocess=preprocess, progress=False)
-    arrays = arrays_of(found)
-    if not arrays.has_responses("correct"):
-        raise InputError("task", "one with predicted classes", task.name)
-    return np.asarray(1 - arrays.responses("correct", slice(None), 0))
 
 
 def _neighbors(

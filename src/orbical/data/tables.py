@@ -6,20 +6,18 @@ import itertools
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._imports import existing_file, import_extra, reading
+from .._lazy import pd
 from .._text import common_beginning
 from ..actions import Columns
 from ..errors import InputError
 from .image_files import SUFFIXES as IMAGE_SUFFIXES
 from .image_files import ImageFiles, ImageReader, numbered_image_classes
 from .source import Batch, Source
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SUFFIXES = (".csv", ".tsv", ".parquet")
 _ROWS_FOR_FORMAT = 1000
@@ -225,8 +223,6 @@ def _normalized_if_rounded(probs: np.ndarray) -> np.ndarray:
 
 def _columns_of(frame: pd.DataFrame, where: str) -> Columns:
     """Return the action on a table; columns of text share what their numbers stand for."""
-    import pandas as pd
-
     if not len(frame) or not len(frame.columns):
         raise InputError("data", f"rows and columns in {where!r}", frame)
     texts = frame.select_dtypes(["object", "string"])
@@ -262,8 +258,6 @@ def _check_columns(frame: pd.DataFrame, wanted: Sequence[str], where: str) -> No
 
 
 def _opened(table: Any) -> tuple[pd.DataFrame, str, Path]:
-    import pandas as pd
-
     if isinstance(table, pd.DataFrame):
         return table, "the data frame", Path()
     path = existing_file("data", Path(table).expanduser())
@@ -335,8 +329,6 @@ def _labels(
 
 def column_of(given: pd.Series | Sequence[object]) -> np.ndarray:
     """Return a column as numbers or text, which every store can hold; missing text is empty."""
-    import pandas as pd
-
     values = pd.Series(given)
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iufb":
         return np.asarray(values)

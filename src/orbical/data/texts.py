@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from .._imports import existing_file, import_extra, reading
+from .._lazy import pd
 from .._text import counted
 from .._trees import leaves
 from ..actions import ActionTree, Texts, encode_texts
@@ -252,8 +253,6 @@ def _rows_of_file(path: Path) -> list[Any]:
     suffix = Path(path.stem if packed else path.name).suffix.lower()
     with reading("data", path, "questions or texts"):
         if suffix == ".parquet":
-            import pandas as pd
-
             import_extra("pyarrow", "parquet", "a Parquet table")
             return _records(pd.read_parquet(path))
         if suffix == ".eval":  # a log of inspect_ai: an archive with a file for each sample

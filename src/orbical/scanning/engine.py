@@ -168,6 +168,8 @@ def scan(
         raise StoreError(
             f"{str(path)!r} exists; continue it with resume=True, or replace it with overwrite=True"
         )
+    if threads == "auto":
+        threads = torch.get_num_threads() if crew is None else 1
     recipe = plan(
         models,
         data,
@@ -177,7 +179,7 @@ def scan(
         batch_size=batch_size,
         chunk=chunk,
         device=device,
-        threads=_choose_threads(threads, crew is not None),
+        threads=whole_number("threads", threads, 1, "'auto' or "),
         workers=workers,
         fingerprint=fingerprint,
         known=stored,
@@ -287,12 +289,6 @@ def _checked_facts(recipe: Recipe, specs: Mapping[str, ArraySpec]) -> dict[str, 
             f"{taken[0]!r} in {group.spec}, which is the name of a result of the scan",
         )
     return facts
-
-
-def _choose_threads(threads: int | str, shared: bool) -> int:
-    if threads == "auto":
-        return 1 if shared else torch.get_num_threads()
-    return whole_number("threads", threads, 1, "'auto' or ")
 
 
 def _fill(

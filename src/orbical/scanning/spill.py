@@ -188,17 +188,14 @@ class _Reader(pickle.Unpickler):
         if isinstance(place, FilePart):
             return FilePart.open(place)
         stored = np.load(self.folder / place[0], mmap_mode="c")  # writable, the file is not changed
-        return stored if len(place) == 1 else _as_tensor(stored, *place[1:])
+        if len(place) == 1:
+            return stored
+        _, dtype, shape, order = place
+        dense = torch.from_numpy(stored).view(dtype).reshape(shape)
+        return dense.permute([order.index(dim) for dim in range(len(order))])
 
 
 def _is_dense(tensor: Tensor) -> bool:
     plain = tensor.layout == torch.strided and tensor.device.type == "cpu" and tensor.ndim > 0
     marked = tensor.requires_grad or tensor.is_quantized or tensor.is_conj() or tensor.is_neg()
     return plain and not marked
-
-
-def _as_tensor(
-    stored: np.ndarray, dtype: torch.dtype, shape: tuple[int, ...], order: tuple[int, ...]
-) -> Tensor:
-    dense = torch.from_numpy(stored).view(dtype).reshape(shape)
-    return dense.permute([order.index(dim) for dim in range(len(order))])

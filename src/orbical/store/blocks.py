@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from math import prod
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -62,18 +62,21 @@ class ScanArrays(ABC):
     settings: Mapping[str, object] = MappingProxyType({})
     task: str
     score: str
+    _arrays: Mapping[Any, Any]
+    """By name, as zarr or xarray has them."""
 
-    @abstractmethod
     def attributes(self, name: str) -> Json:
         """Return the attributes of an array; empty if there is none of this name."""
+        return dict(self._arrays[name].attrs) if name in self._arrays else {}
 
-    @abstractmethod
     def shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of an array."""
+        return tuple(self._arrays[name].shape)
 
-    @abstractmethod
     def dtype(self, name: str) -> np.dtype:
         """Return the data type of an array."""
+        kind: np.dtype = np.dtype(self._arrays[name].dtype)
+        return kind
 
     @abstractmethod
     def read(
@@ -184,23 +187,10 @@ class StoredArrays(ScanArrays):
         self.task, self.score = scan.record.task.name, scan.record.score.meaning
         self.models, self.group, self.weights = scan.models, scan.group, scan.group.weights
         self.samples, self.chunk = scan.record.data.samples, scan.record.run.chunk
-        self._arrays: Json = dict(scan.arrays)  # zarr types both versions of its format
+        self._arrays = scan.arrays
         self.dims = {
             name: tuple(array.metadata.dimension_names) for name, array in self._arrays.items()
         }
-
-    def attributes(self, name: str) -> Json:
-        """Return the attributes of an array; empty if there is none of this name."""
-        return dict(self._arrays[name].attrs) if name in self._arrays else {}
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        """Return the shape of an array."""
-        return tuple(self._arrays[name].shape)
-
-    def dtype(self, name: str) -> np.dtype:
-        """Return the data type of an array."""
-        kind: np.dtype = np.dtype(self._arrays[name].dtype)
-        return kind
 
     def read(
         self, name: str, rows: slice = _ALL, model: int | None = None, keep: bool = True
@@ -213,7 +203,7 @@ class LabeledArrays(ScanArrays):
     """The arrays of a labeled data set: the `data` of a scan, or a selection of it."""
 
     def __init__(self, data: xr.Dataset, group: Group) -> None:
-        self.data, self.group = data, group
+        self.data, self._arrays, self.group = data, data, group
         self.task, self.score = (str(data.attrs.get(name, name)) for name in ("task", "score"))
         stated = data.variables.get("weight")
         self.weights = group.weights if stated is None else stated.values.astype(np.float64)
@@ -221,18 +211,6 @@ class LabeledArrays(ScanArrays):
         self.samples = data.sizes["sample"]
         self.chunk = max(data.chunksizes.get("sample", (1,)))
         self.dims = {str(name): tuple(map(str, one.dims)) for name, one in data.variables.items()}
-
-    def attributes(self, name: str) -> Json:
-        """Return the attributes of an array; empty if there is none of this name."""
-        return self.data[name].attrs if name in self else {}
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        """Return the shape of an array."""
-        return self.data[name].shape
-
-    def dtype(self, name: str) -> np.dtype:
-        """Return the data type of an array."""
-        return self.data[name].dtype
 
     def read(
         self, name: str, rows: slice = _ALL, model: int | None = None, keep: bool = True
