@@ -8,7 +8,6 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -321,8 +320,10 @@ def _failed(scan: Scan | xr.Dataset, arrays: ScanArrays) -> dict[str, int]:
 
 def _row(found: _Judged, name: str, model: str, what: str, samples: int, failed: int = 0) -> Check:
     judged, needed = found
-    if needed is None and judged.outcome == "inconclusive":
-        needed = _needed(judged, samples)
+    if needed is None and judged.outcome == "inconclusive":  # by its width
+        end = judged.high if judged.value < judged.limit else judged.low
+        level = 1 - (1 - judged.level) / judged.positions
+        needed = samples_to_decide_by_width(judged.value, end, judged.limit, samples, level)
     return Check(
         **vars(judged),
         name=name,
@@ -332,13 +333,6 @@ def _row(found: _Judged, name: str, model: str, what: str, samples: int, failed:
         failed=failed,
         needed=needed,
     )
-
-
-def _needed(judged: Verdict, samples: int) -> int | None:
-    """Return how many samples would decide an inconclusive verdict, by its width."""
-    end = judged.high if judged.value < judged.limit else judged.low
-    level = 1 - (1 - judged.level) / judged.positions
-    return samples_to_decide_by_width(judged.value, end, judged.limit, samples, level)
 
 
 def _check_outputs(
@@ -432,7 +426,14 @@ def _of_terms(
 ) -> _Judged:
     """Judge the mean of terms `[n]`; at the worst of K elements, each end at a corrected level."""
     highest = "maximum" in rule.limit
-    interval = partial(_mean_ends, bounds=bounds, least=least)
+
+    def interval(terms: np.ndarray, level: float) -> MeanEnds[Any]:
+        if bounds is not None:
+            return MeanEnds(bounded_mean_interval(terms, level, low=bounds[0], high=bounds[1]))
+        from .calibration import unbounded_mean_interval
+
+        return unbounded_mean_interval(terms, level, low=-np.inf if least is None else least)
+
     extremes, found = mean_at_worst(columns, interval, level, highest)
     if rule.of_squares:
         extremes = np.sqrt(extremes.clip(0))
@@ -450,17 +451,6 @@ def _of_terms(
     worst = columns[int((np.nanargmax if highest else np.nanargmin)([one[0] for one in found]))]
     limit = judged.limit**2 if rule.of_squares else judged.limit
     return judged, samples_to_decide(worst, limit, corrected, low=bounds[0], high=bounds[1])
-
-
-def _mean_ends(
-    terms: np.ndarray, level: float, bounds: tuple[float, float] | None, least: float | None
-) -> MeanEnds[Any]:
-    """Return the mean of terms `[n]` and its interval, NaN where too few are known."""
-    if bounds is not None:
-        return MeanEnds(bounded_mean_interval(terms, level, low=bounds[0], high=bounds[1]))
-    from .calibration import unbounded_mean_interval
-
-    return unbounded_mean_interval(terms, level, low=-np.inf if least is None else least)
 
 
 def _variable(rule: _Rule) -> str:

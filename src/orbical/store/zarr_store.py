@@ -248,11 +248,13 @@ class Store(Ledger):
 
     def unit(self, key: UnitKey) -> UnitFile | None:
         """Return what the file of a unit says, None if it is not finished."""
-        for _, unit in self.read_units([key]):
+        return next(self._sound_units([key]), None)
+
+    def _sound_units(self, keys: Iterable[UnitKey]) -> Iterator[UnitFile]:
+        for key, unit in self.read_units(keys):
             if unit is None:
                 raise self.lost(f"{FOLDER}/{self.units[key]}", "missing or damaged")
-            return unit
-        return None
+            yield unit
 
     def mark_of(self, key: str) -> str | None:
         """Return the file that has the checksum of a chunk, if it has to be read first."""
@@ -390,16 +392,13 @@ class Store(Ledger):
             self.known.pop(chunk, None)
 
     def noted(self, model: int | None = None) -> Iterator[UnitFile]:
-        """Yield the units, of a model or of all, that note failures or a smaller batch."""
+        """Return the units, of a model or of all, that note failures or a smaller batch."""
         keys = [
             key
             for key, name in self.units.items()
             if (model in (None, key[0])) and (self.path is None or unit_has_note(name))
         ]
-        for key, unit in self.read_units(keys):
-            if unit is None:
-                raise self.lost(f"{FOLDER}/{self.units[key]}", "missing or damaged")
-            yield unit
+        return self._sound_units(keys)
 
     def failures(self, model: int) -> list[Json]:
         """Return the samples on which a model raised an error."""
