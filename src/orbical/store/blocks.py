@@ -187,10 +187,9 @@ class StoredArrays(ScanArrays):
         self.task, self.score = scan.record.task.name, scan.record.score.meaning
         self.models, self.group, self.weights = scan.models, scan.group, scan.group.weights
         self.samples, self.chunk = scan.record.data.samples, scan.record.run.chunk
-        self._arrays = scan.arrays
-        self.dims = {
-            name: tuple(array.metadata.dimension_names) for name, array in self._arrays.items()
-        }
+        arrays: Json = dict(scan.arrays)  # zarr types both versions of its format
+        self._arrays = arrays
+        self.dims = {name: tuple(one.metadata.dimension_names) for name, one in arrays.items()}
 
     def read(
         self, name: str, rows: slice = _ALL, model: int | None = None, keep: bool = True
