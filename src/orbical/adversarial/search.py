@@ -169,12 +169,12 @@ class Objective:
 
     def values(self, sample: Array, coords: Array, base: Array) -> Array:
         """Return `sign * score` `[N]` of samples `[N]` at coordinates `[N, d]`."""
-        return np.concatenate(
-            [
-                self._host(self._score(self.chart.elements(coords[rows], base[rows]), sample[rows]))
-                for rows in row_runs(len(sample), self.sweep.batch_size)
-            ]
-        )
+        found = []
+        for rows in row_runs(len(sample), self.sweep.batch_size):
+            elements = self.chart.elements(coords[rows], base[rows])
+            moved = self._moved(elements, sample[rows])
+            found.append(self._host(self._scored(elements, *moved)))
+        return np.concatenate(found)
 
     def predicted(self, sample: Array, coords: Array, base: Array) -> Array:
         """Return the predicted classes `[N]` of a classification."""
@@ -196,7 +196,8 @@ class Objective:
             # What the model remembers for its derivative takes several times the memory.
             for rows in row_runs(len(sample), max(1, self.sweep.batch_size // 4))
         ]
-        return np.concatenate([one[0] for one in found]), np.concatenate([one[1] for one in found])
+        values, slopes = zip(*found, strict=True)
+        return np.concatenate(values), np.concatenate(slopes)
 
     @property
     def has_gradient(self) -> bool:
@@ -244,9 +245,6 @@ class Objective:
         inputs = tree_map(lambda leaf: leaf[rows][:, None], self.batch)
         reference = task.output.move(elements, self.reference[rows][:, None])
         return task.input.move(elements, inputs), reference
-
-    def _score(self, elements: Elements, sample: Array) -> Tensor:
-        return self._scored(elements, *self._moved(elements, sample))
 
     def _scored(self, elements: Elements, inputs: Tree, reference: Tensor) -> Tensor:
         task = self.sweep.task

@@ -77,13 +77,10 @@ class Remedy:
         ends = f"[{number(self.low)}, {number(self.high)}]"
         unit = "cost" if "cost" in self.before else "error"
         said = f"{self.name}: {unit} less by {number(self.gain)} {ends}"
-        for name, words in (
-            ("accuracy", "accuracy"),
-            ("pooled_ece", "ECE"),
-            ("answered", "acts on"),
-        ):
+        words = {"accuracy": "accuracy", "pooled_ece": "ECE", "answered": "acts on"}
+        for name, word in words.items():
             if name in self.before and abs(self.after[name] - self.before[name]) >= 0.005:
-                said += f"; {words} {_share(self.before[name])} to {_share(self.after[name])}"
+                said += f"; {word} {_share(self.before[name])} to {_share(self.after[name])}"
         return f"{said}; {counted(self.passes, 'pass').replace('passs', 'passes')}, {self.needs}"
 
 

@@ -188,17 +188,15 @@ class Sweep:
     ) -> dict[str, Tensor]:
         """Return the variables of a summary that are stored."""
         declared = self.task.variables(labeled)
+        stored = {}
         for key, values in summary.items():
             self.check_shape(name, key, declared[key], values)
-        summary = {
-            key: values
-            for key, values in summary.items()
-            if self.stores(key, declared[key], values)
-        }
+            if self.stores(key, declared[key], values):
+                stored[key] = values
         raws = [one.raw for one in passes if one.raw is not None]
         if raws:
-            summary["outputs"] = torch.cat(raws).transpose(0, 1)
-        return summary
+            stored["outputs"] = torch.cat(raws).transpose(0, 1)
+        return stored
 
     def check_shape(self, model: str, name: str, variable: Variable, values: Tensor) -> None:
         """Refuse a variable, such as one number for each class, whose shape is not that at first.

@@ -111,25 +111,16 @@ def _cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     return functional.cross_entropy(both_classes(logits, logits=True, axis=1), labels.long())
 
 
-def _batch(name: str, batch: object) -> tuple[Any, Tensor]:
+def _batch(name: str, batch: Any) -> tuple[Any, Tensor]:
     """Return the inputs and the labels of a batch."""
-    if isinstance(batch, tuple | list) and len(batch) == 2:
-        inputs, labels = batch
-        if isinstance(labels, Tensor):
-            return inputs, labels
-        if isinstance(labels, tuple | list):
-            raise InputError(
-                name,
-                "(inputs, labels)",
-                "a pair of batches",
-                remedy="pass objective=interleaved(loss, weight=...) for pairs of `interleave`",
-            )
-    raise InputError(
-        name,
-        "(inputs, labels)",
-        _described(batch),
-        remedy="pass an objective(model, batch) for anything else",
-    )
+    labels = batch[1] if isinstance(batch, tuple | list) and len(batch) == 2 else None
+    if isinstance(labels, Tensor):
+        return batch[0], labels
+    given, remedy = _described(batch), "pass an objective(model, batch) for anything else"
+    if isinstance(labels, tuple | list):
+        given = "a pair of batches"
+        remedy = "pass objective=interleaved(loss, weight=...) for pairs of `interleave`"
+    raise InputError(name, "(inputs, labels)", given, remedy=remedy)
 
 
 def _described(batch: object) -> str:
