@@ -52,7 +52,7 @@ from .measures.kernel_errors import mmce_with_slope
 from .measures.proper_scores import *
 from .measures.smooth import *
 from .measures.soft import *
-from .measures.soft import avuc_with_slope, checked_kappa, fixed_bins_with_slope, sb_ece_with_slope
+from .measures.soft import avuc_with_slope, fixed_bins_with_slope, sb_ece_with_slope
 from .measures.variance_errors import *
 from .numerics.gradients import Formula, can_fuse, differentiable
 from .numerics.sorting import ascending

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...errors import InputError
+from ...errors import InputError, real_number
 from ...store import arrays_of
 from ..intervals.drawing import on_vectors
 from ..intervals.means import mean_interval
@@ -213,10 +213,7 @@ def _measured(measure: BoundMeasure, draws: Draws | None, found: Predictions) ->
 def _checked_truth(options: dict[str, object]) -> float:
     if {*options} - {"truth"}:
         raise InputError("options", problem=f"{BLEED} does not take {', '.join(options)}")
-    truth = options.get("truth", 0.0)
-    if isinstance(truth, bool) or not isinstance(truth, int | float) or not truth >= 0:
-        raise InputError("truth", "a variance >= 0", repr(truth))
-    return float(truth)
+    return float(real_number("truth", options.get("truth", 0.0), ">= 0", "a variance"))
 
 
 def _bleed(truth: float, draws: Draws | None, found: Predictions) -> dict[str, Any]:
