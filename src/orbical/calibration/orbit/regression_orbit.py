@@ -206,7 +206,7 @@ def _measured(measure: BoundMeasure, draws: Draws | None, found: Predictions) ->
         )
     given = torch.zeros_like(found.error), found.variance, found.error
     if draws is None:
-        return {"value": on_vectors(measure, measure.value)(*given).detach()}
+        return {"value": on_vectors(measure, measure.value, *given)}
     return vars(regression_interval(measure, *given, **draws))
 
 

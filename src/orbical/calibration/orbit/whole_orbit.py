@@ -240,8 +240,9 @@ def _weighted_value(chosen: BoundMeasure, given: tuple[Tensor, ...], weights: Te
             repr(chosen.name),
             remedy="use mean_over_orbit",
         )
-    function = chosen.value if alike else partial(chosen.value, weights=weights)
-    return (on_vectors(chosen, function) if len(given) == 3 else function)(*given).detach()
+    evaluate: Any = partial(on_vectors, chosen) if len(given) == 3 else chosen.values
+    found: Tensor = evaluate(chosen.value, *given, weights=None if alike else weights)
+    return found
 
 
 def _by_model(name: str, like: xr.DataArray, values: list[Any]) -> xr.DataArray:
