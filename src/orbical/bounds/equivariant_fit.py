@@ -97,13 +97,11 @@ class Fit:
     """The best equivariant fit, and its error.
 
     Attributes:
-        key: `[N]`, the orbit (or part of an orbit) each point was fitted with.
         at_representative: `[O, D]`, the minimizer v of each.
         fitted: `[N, D]`, the minimizer at each point.
         residual: `[N]`, the squared error left at each point.
     """
 
-    key: Array
     at_representative: Array
     fitted: Array
     residual: Array
@@ -134,7 +132,6 @@ def best_fit(value: Array, weight: Array, key: Array, frame: Frames) -> Fit:
     reached = np.einsum("rij,rj->ri", frame.matrix, start[row_key])
     error = np.square(value[frame.point] - reached).sum(1)
     return Fit(
-        key=key,
         at_representative=start,
         fitted=sum_by(frame.point, frame.share[:, None] * reached, size),
         residual=sum_by(frame.point, frame.share * error, size),
