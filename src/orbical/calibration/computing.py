@@ -47,6 +47,7 @@ from .measures.kernel_errors import mmce_with_slope
 from .measures.soft import avuc_with_slope, fixed_bins_with_slope, sb_ece_with_slope
 from .numerics.gradients import Formula, can_fuse, differentiable
 from .numerics.sorting import ascending
+from .orbit.orbit_arrays import along_elements
 from .orbit.pixel_bins import calibration_of_sums
 from .orbit.positions import model_index, pair_blocks, pairs_at_element, pairs_of
 from .orbit.whole_orbit import calibration_kinds

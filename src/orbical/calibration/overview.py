@@ -20,6 +20,7 @@ from .intervals.comparisons import Comparison, compare, regression_compare
 from .intervals.interval_ends import NUMBERS, Interval
 from .intervals.means import compare_means
 from .measure_tables import (
+    Settings,
     classification_table,
     pair_table,
     regression_score_terms,
@@ -389,13 +390,9 @@ def error_curve(
         4
     """
     measure = MEASURES["gence" if holds_regression_calibration(scan) else "ece"]
-    draws: Draws = {"level": level, "seed": seed, "resamples": _draws_each(resamples)}
+    draws: Draws = {"level": level, "seed": seed, "resamples": Settings(resamples=resamples).fewer}
     options = measure.accepted({"bins": bins})
     return along_orbit(_kinds(scan)[0][1], measure, interval=True, **draws, **options)
-
-
-def _draws_each(resamples: int) -> int:
-    return max(20, resamples // 5)
 
 
 def _kinds(scan: Scan | xr.Dataset) -> list[tuple[str, Any]]:
@@ -453,7 +450,7 @@ def _rows(
     outputs: Any, group: Group, measure: Measure, settings: dict[str, Any], by: str | None = None
 ) -> Iterator[dict[str, Any]]:
     draws = {"level": settings["level"], "seed": settings["seed"]}
-    draws["resamples"] = _draws_each(settings["resamples"])
+    draws["resamples"] = Settings(**settings).fewer
     options = measure.accepted({"bins": settings["bins"]})
     table = at_places(outputs, measure, by=by, interval=True, **draws, **options)
     if by is not None:  # a mean over samples: the pool has the mean of its positions

@@ -280,8 +280,7 @@ def _binned_along(
             for total, values in zip(sums, (z, y), strict=True):
                 total[model] += torch.bincount(place, values.double().view(-1), minlength=cells)
     count, sums = count.view(shape), sums.view(2, *shape)
-    edges = torch.arange(bins + 1, dtype=torch.float64) / bins
-    diagram = reliability_of_bins(edges, count, count.double(), *sums)
+    diagram = reliability_of_bins(count, count.double(), *sums)
     error = error_of(diagram, named_norm(options["norm"]))
     return torch.where(count.sum(-1) > 0, error, torch.nan).numpy()
 

@@ -162,11 +162,12 @@ def regression_along(
 
     if isinstance(measure, str | Measure):
         measure = measure_entry(measure, "regression", "aleatoric")
-    name, answer = (
-        (BLEED, partial(_bleed, _checked_truth(options), draws))
-        if getattr(measure, "name", None) == BLEED
-        else _named(bound_measure(measure, "regression", options), draws)
-    )
+    answer: Callable[[Predictions], dict[str, Any]]
+    if getattr(measure, "name", None) == BLEED:
+        name, answer = BLEED, partial(_bleed, _checked_truth(options), draws)
+    else:
+        chosen = bound_measure(measure, "regression", options)
+        name, answer = chosen.name, partial(_measured, chosen, draws)
     like = responses(scan, "score")
     data: Any = getattr(scan, "data", scan)
     if by == "component":
@@ -187,12 +188,6 @@ def regression_along(
                 yield (model, group), answer(found.chosen(member == group))
 
     return labeled_calibration(name, like, groups, by, parts())
-
-
-def _named(
-    measure: BoundMeasure, draws: Draws | None
-) -> tuple[str, Callable[[Predictions], dict[str, Any]]]:
-    return measure.name, partial(_measured, measure, draws)
 
 
 def _measured(measure: BoundMeasure, draws: Draws | None, found: Predictions) -> dict[str, Any]:
