@@ -149,13 +149,6 @@ def covariances_pulled_back(frame: Frames, covariances: Array) -> Array:
     return np.asarray(inverse @ covariances[frame.point] @ inverse.transpose(0, 2, 1))
 
 
-def spread_along_orbits(table: ValueTable, frame: Frames, tensors: Array) -> float:
-    """Return how far predictions `[R, ...]`, moved back to the representatives, differ there."""
-    key = table.orbit[frame.point]
-    first = np.unique(key, return_index=True)[1]
-    return float(np.abs(tensors - tensors[first][key]).max())
-
-
 def sum_by(key: Array, values: Array, count: int) -> Array:
     """Sum rows `[R, ...]` that share a key: `[count, ...]`.
 
