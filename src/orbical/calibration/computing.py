@@ -53,6 +53,7 @@ from .orbit.positions import model_index, pair_blocks, pairs_at_element, pairs_o
 from .orbit.whole_orbit import calibration_kinds
 from .pairs.from_outputs import softmax
 from .pairs.validation import (
+    check_finite,
     check_weights,
     probability_tolerance,
     weighted_mean,
