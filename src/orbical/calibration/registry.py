@@ -150,9 +150,9 @@ class BoundMeasure:
         return value.detach().double().cpu()
 
 
-def check_takes_weights(measure: BoundMeasure) -> None:
-    """Refuse weights for a measure that has no such argument."""
-    if not takes_weights(measure.value):
+def check_takes_weights(measure: BoundMeasure, weights: Tensor | None) -> None:
+    """Refuse weights, where there are some, for a measure that has no such argument."""
+    if weights is not None and not takes_weights(measure.value):
         raise InputError(
             "weights",
             f"none, since {measure.name} takes no weights",

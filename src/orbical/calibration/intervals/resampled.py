@@ -220,8 +220,7 @@ def regression_interval(
     check_draws(level, resamples)
     given = as_vectors(mean, variance, target)
     mass = sample_weights(weights, given[0][..., 0])
-    if mass is not None:
-        check_takes_weights(chosen)
+    check_takes_weights(chosen, mass)
     generator = np.random.default_rng(seed)
     draws = drawn_targets(chosen, *given, resamples, generator, weights=mass)
     if chosen.distance is None:
@@ -284,8 +283,7 @@ def _drawn_interval(
     level: float,
 ) -> Interval:
     """Resample samples with their weights: weighted ones cannot be counted in cells."""
-    if weights is not None:
-        check_takes_weights(measure)
+    check_takes_weights(measure, weights)
     draws = drawn_pairs(measure, confidence, correct, resamples, generator, weights)
     if measure.distance is None:
         terms = measure.values(measure.value, confidence[..., None], correct[..., None])
