@@ -177,8 +177,7 @@ def _interval(measure: Measure, given: Any, settings: Settings) -> Interval:
     if measure.kind == "outputs":
         mass = {} if given.weights is None else {"weights": given.weights}
         return _without_interval(measure(**given.given, **mass), settings.level)
-    options = {**settings.draws(), **measure.accepted({"bins": settings.bins})}
-    options["weights"] = given.weights
+    options = {**settings.options(measure), "weights": given.weights}
     if measure.kind == "pair":
         return interval(measure, *given.pair, **options)
     return regression_interval(measure, given.mean, given.variance, given.target, **options)
@@ -322,6 +321,10 @@ class Settings:
         """Return the arguments of an interval."""
         draws = self.resamples if resamples is None else resamples
         return {"level": self.level, "resamples": draws, "seed": self.seed}
+
+    def options(self, measure: Measure, resamples: int | None = None) -> dict[str, Any]:
+        """Return the arguments of the interval of a measure, with its bins if it has some."""
+        return {**self.draws(resamples), **measure.accepted({"bins": self.bins})}
 
 
 class Outputs:

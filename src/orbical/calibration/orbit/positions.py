@@ -95,10 +95,12 @@ def along_orbit(
     draws: Draws = {"level": level, "resamples": resamples, "seed": seed}
     if holds_regression_calibration(scan):
         return regression_along(scan, measure, by, draws if interval else None, options)
-    chosen, binned = bound_measure(measure, "pair", options), equal_width_options(measure, options)
+    binned = equal_width_options(measure, options)
     if holds_pixel_calibration(scan):
-        return pixel_errors_along(scan, chosen.name, by, binned, draws if interval else None)
+        name = bound_measure(measure, "pair", options).name
+        return pixel_errors_along(scan, name, by, binned, draws if interval else None)
     like, arrays = pairs_of(scan)
+    chosen = bound_measure(measure, "pair", options)
     groups, members = calibration_groups(like, by)
     if binned is not None and not interval:
         values = _binned_along(arrays, members, len(groups), binned)

@@ -172,17 +172,20 @@ def pooled_over_orbit(
         if interval:
             raise InputError("interval", "False for pooled regression", "True")
         return _pooled_regression(scan, measure, options)
-    chosen, binned = bound_measure(measure, "pair", options), equal_width_options(measure, options)
+    binned = equal_width_options(measure, options)
     if holds_pixel_calibration(scan):
-        found = pixel_errors_pooled(scan, chosen.name, binned, {"level": level, "seed": seed})
-        like = getattr(scan, "data", scan)["mean_confidence"]
-        return _by_model(chosen.name, like, found if interval else [one.value for one in found])
+        name = bound_measure(measure, "pair", options).name
+        found = pixel_errors_pooled(scan, name, binned, {"level": level, "seed": seed})
+        data: Any = getattr(scan, "data", scan)
+        values: list[Any] = [*found] if interval else [one.value for one in found]
+        return _by_model(name, data["mean_confidence"], values)
     like, arrays = pairs_of(scan)
     if interval and (binned is None or binned["norm"] != "l1"):
         raise InputError("interval", "False unless the measure is 'ece'", repr(measure))
+    chosen = bound_measure(measure, "pair", options)
     weights = arrays.weights
     large = arrays.samples * len(weights) > MEASURED_VALUES
-    values: list[Interval | Tensor] = []
+    values = []
     for model in range(len(arrays.models)):
         if interval and binned is not None:
             columns = (
