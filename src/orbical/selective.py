@@ -194,7 +194,7 @@ def along_orbit(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.DataArray
         >>> dict(found.sizes), bool((found["calibrated"] <= found).all())
         ({'model': 1, 'element': 4}, True)
     """
-    from .calibration import pair_blocks, pairs_of
+    from .calibration import along_elements, pair_blocks, pairs_of
 
     confidence, arrays = pairs_of(scan)
     shape = (confidence.sizes["model"], confidence.sizes["element"])
@@ -206,28 +206,16 @@ def along_orbit(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.DataArray
                     found = risk_coverage(z[~np.isnan(z)], y[~np.isnan(z)] > 0, level=level)
                     for name, values in ends.items():
                         values[model, place] = getattr(found, name)
-    dims = ("model", "element")
-    coords = {
-        name: part
-        for name, part in confidence.coords.items()
-        if part.dims in (("model",), ("element",))
-    }
-    more = {"low": "low", "high": "high", "calibrated": "best"}
     about = {key: part for key, part in confidence.attrs.items() if key != "limits"}
-    return xr.DataArray(
-        ends["aurc"],
-        dims=dims,
-        coords=coords | {name: (dims, ends[end]) for name, end in more.items()},
-        name="aurc",
-        attrs={
-            **about,
-            "metric": "aurc",
-            "meaning": "area under the risk-coverage curve",
-            "statistic": "",
-            "higher_is_better": False,
-            "band": "band: interval of the AURC; dotted: the best order of the samples",
-        },
-    )
+    about |= {
+        "metric": "aurc",
+        "meaning": "area under the risk-coverage curve",
+        "statistic": "",
+        "higher_is_better": False,
+        "band": "band: interval of the AURC; dotted: the best order of the samples",
+    }
+    more = {"low": ends["low"], "high": ends["high"], "calibrated": ends["best"]}
+    return along_elements("aurc", confidence, ends["aurc"], more, about)
 
 
 def _ranked(score: ArrayLike, correct: ArrayLike) -> tuple[Tensor, Tensor]:

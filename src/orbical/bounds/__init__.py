@@ -18,7 +18,6 @@ true, vacuous or false, each with its correction.
 from __future__ import annotations
 
 from .any_model import ModelOutputs
-from .bleed_bounds import nll_optimal_bleed, nll_optimal_variance
 from .bound import Bound, Bounds
 from .certified import Price, certified_ceiling, price_from_pairs
 from .classification_bounds import TITLES, classification, forced_overconfidence, worst_predictions
@@ -34,7 +33,12 @@ from .matching import (
 from .neighbors import Estimate, neighbor_ceiling, neighbor_floor
 from .orbit_table import OrbitTable
 from .pointwise_taxonomy import Density, Taxonomy, confidence_density, taxonomy
-from .regression_bounds import best_equivariant, regression
+from .regression_bounds import (
+    best_equivariant,
+    nll_optimal_bleed,
+    nll_optimal_variance,
+    regression,
+)
 from .table_checks import normalize
 from .value_table import ValueTable
 

@@ -97,13 +97,11 @@ class Fit:
     """The best equivariant fit, and its error.
 
     Attributes:
-        key: `[N]`, the orbit (or part of an orbit) each point was fitted with.
         at_representative: `[O, D]`, the minimizer v of each.
         fitted: `[N, D]`, the minimizer at each point.
         residual: `[N]`, the squared error left at each point.
     """
 
-    key: Array
     at_representative: Array
     fitted: Array
     residual: Array
@@ -134,7 +132,6 @@ def best_fit(value: Array, weight: Array, key: Array, frame: Frames) -> Fit:
     reached = np.einsum("rij,rj->ri", frame.matrix, start[row_key])
     error = np.square(value[frame.point] - reached).sum(1)
     return Fit(
-        key=key,
         at_representative=start,
         fitted=sum_by(frame.point, frame.share[:, None] * reached, size),
         residual=sum_by(frame.point, frame.share * error, size),
@@ -150,13 +147,6 @@ def covariances_pulled_back(frame: Frames, covariances: Array) -> Array:
     """Move covariances `[N, D, D]` back to the representatives: rho^-1 S rho^-T, `[R, D, D]`."""
     inverse = np.linalg.inv(frame.matrix)
     return np.asarray(inverse @ covariances[frame.point] @ inverse.transpose(0, 2, 1))
-
-
-def spread_along_orbits(table: ValueTable, frame: Frames, tensors: Array) -> float:
-    """Return how far predictions `[R, ...]`, moved back to the representatives, differ there."""
-    key = table.orbit[frame.point]
-    first = np.unique(key, return_index=True)[1]
-    return float(np.abs(tensors - tensors[first][key]).max())
 
 
 def sum_by(key: Array, values: Array, count: int) -> Array:

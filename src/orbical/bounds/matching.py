@@ -7,8 +7,8 @@ so the number of elements adds only the cost of computing the images.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,9 @@ from torch import Tensor
 
 from .._arrays import ArrayLike, as_numpy
 from .._trees import leaves, tree_map
-from ..actions import ActionTree, Points, as_action, check_group
+from ..actions import ActionTree, Classes, Points, as_action, check_group
 from ..errors import InputError
-from ..groups import Group, as_group
+from ..groups import Group, as_group, with_classes
 from ._linking import link_ids_in_order, link_within, linked_parts
 
 __all__ = ["Orbits", "match_elements", "match_invariants", "match_orbits", "orbits_of_permutations"]
@@ -295,6 +295,46 @@ def _products_between(mover: Mover, orbits: Orbits) -> tuple[Array, Array, Array
     key = np.concatenate([point[:, None], *parts], axis=1).round(6)
     kept = np.unique(key, axis=0, return_index=True)[1]
     return point[kept], element[kept], undone[kept]
+
+
+def in_frame_of_orbits(
+    x: object,
+    classes: Mapping[str, ArrayLike],
+    group: Group | str,
+    orbits: Orbits,
+    representation: str | Mapping[str, Mapping[str | int, str | int]],
+    names: Sequence[str] | None,
+    action: ActionTree | None,
+) -> tuple[Orbits, dict[str, Array], Array, Array]:
+    """Return classes as those of the first point of each orbit, one row for each way to a point.
+
+    Where `x = g r`, class c of x is class `pi_g^-1(c)` of the representative r. An equivariant
+    classifier predicts probabilities that no stabilizer of r changes, so its accuracy on an orbit
+    is at most the largest mass of a class, averaged over all ways to reach each point.
+
+    Args:
+        x, group, action: as in `match_orbits`.
+        classes: labels or predictions `[N]`, by name.
+        orbits: from `match_orbits`.
+        representation: `"options"`, or the classes that elements exchange.
+        names: the names of the classes.
+
+    Returns:
+        The orbits, classes and masses `[R]` of the rows, and the point of each.
+    """
+    moving = as_group(group)
+    if not isinstance(representation, str):
+        moving = with_classes(moving, representation, names)
+    part = Classes("rows" if isinstance(representation, str) else "classes")
+    point, element, undone = match_elements(x, group, orbits, action=action)
+    back = moving[element].inverse().compose(moving[undone])
+    pulled = {
+        name: part.move(back, torch.as_tensor(as_numpy(name, each))[point][:, None])[:, 0].numpy()
+        for name, each in classes.items()
+    }
+    ways = np.bincount(point, minlength=len(orbits.orbit))[point]
+    rows = replace(orbits, orbit=orbits.orbit[point], stabilizer=None)
+    return rows, pulled, 1 / ways / len(orbits.orbit), point
 
 
 class Mover:

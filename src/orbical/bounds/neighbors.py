@@ -31,6 +31,8 @@ __all__ = ["Estimate", "neighbor_ceiling", "neighbor_floor"]
 Array = np.ndarray
 Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
 """Of samples, a sample nearest to each of them, and the element that brings them together."""
+_Pairs = tuple[Tensor, Tensor, Tensor, Tensor]
+"""Places in a block, samples nearest to them, and elements; and the least distance `[b]`."""
 
 _BLOCK_VALUES = 1 << 24
 _MOST_PRODUCTS = 6.2e12
@@ -302,17 +304,17 @@ def _over_neighbors(
     squares, typical = np.zeros(3), 0.0
     shown = progress and _products(mover) * len(chosen) > _LONG
     with scan_progress_bar(len(chosen), 0, 1, shown, "neighbors", "searches") as advance:
-        for block in _neighbors(mover, chosen):
-            typical += float(shares[block.rows] @ block.typical)
-            for number, (query, near, element, least) in enumerate(block.nearest):
-                first = block.rows[query]
+        for rows, apart, nearest in _neighbors(mover, chosen):
+            typical += float(shares[rows] @ apart)
+            for number, (query, near, element, least) in enumerate(nearest):
+                first = rows[query]
                 mass = torch.zeros_like(masses).index_add_(0, first, masses[near])
                 share = shares[first] * masses[near] / mass[first]
                 for place, terms in enumerate((share, share * loss(first, near, element))):
                     sums[number, place, 0].index_add_(0, first, terms)
                     sums[number, place, 1].index_add_(0, near, terms)
-                squares[number] += float(shares[block.rows] @ least.square())
-            advance(len(block.rows))
+                squares[number] += float(shares[rows] @ least.square())
+            advance(len(rows))
     share, losses = sums.cpu().numpy().swapaxes(0, 1)
     values = losses[:, 0].sum(-1)
     centered = losses - values[:, None, None] * share
@@ -321,23 +323,11 @@ def _over_neighbors(
     return _Means(values, influences, np.sqrt(squares), float(spacing))
 
 
-@dataclass(frozen=True, eq=False)
-class _Block:
-    """Samples `[b]`, their mean squared distance from others, and their nearest samples.
+def _neighbors(mover: Mover, chosen: Array) -> Iterator[tuple[Tensor, Tensor, list[_Pairs]]]:
+    """Iterate over blocks of samples `[b]`, their mean squared distance from others, and pairs.
 
-    These are among all samples, and among each half: pairs of the place in the block, the sample
-    and the element; and the distance `[b]`.
-    """
-
-    rows: Tensor
-    typical: Tensor
-    nearest: list[tuple[Tensor, Tensor, Tensor, Tensor]]
-
-
-def _neighbors(mover: Mover, chosen: Array) -> Iterator[_Block]:
-    """Iterate over blocks of samples, with all pairs of one of them and a sample nearest to it.
-
-    The sample itself is left out; its images come near it whatever the labels are.
+    Pairs of one of them and a sample nearest to it, among all samples and among each half. The
+    sample itself is left out; its images come near it whatever the labels are.
     """
     flat = mover.flat
     center = flat.mean(0)
@@ -372,7 +362,7 @@ def _neighbors(mover: Mover, chosen: Array) -> Iterator[_Block]:
             least.scatter_reduce_(0, query, gap, "amin")
             kept = gap <= least[query] + rounding * length.max().sqrt()
             nearest.append((query[kept], sample[kept], element[kept], least))
-        yield _Block(rows, typical, nearest)
+        yield rows, typical, nearest
 
 
 def _half(flat: Array) -> Array:

@@ -20,9 +20,14 @@ from ..actions import ActionTree
 from ..errors import InputError
 from . import table_checks as checks
 from .any_model import ModelOutputs, outputs_by_orbit, own_outputs
-from .fibers import Fibers, all_distinct, fiber_index, gathered_fibers
-from .matching import Orbits, found_by_matching, match_orbits, orbits_of_permutations
-from .moving_classes import in_frame_of_orbits
+from .fibers import Fibers, all_distinct, fiber_index
+from .matching import (
+    Orbits,
+    found_by_matching,
+    in_frame_of_orbits,
+    match_orbits,
+    orbits_of_permutations,
+)
 
 if TYPE_CHECKING:
     from ..groups import Group
@@ -195,10 +200,43 @@ class OrbitTable:
         return self._by_fiber(None, bins)
 
     def _by_fiber(self, index: Array | None, bins: int | None) -> Fibers:
+        """Gather orbits by the fiber `[O]` of each, which is None if each orbit is its own."""
         assert self.confidence is not None
-        right = None if self.predicted is None else self._right
-        dissents = self.dissent, self.minority_dissent
-        return gathered_fibers(index, bins, self.orbit_mass, self.confidence, *dissents, right)
+        size = len(self.orbit_mass) if index is None else int(index.max()) + 1
+
+        def gathered(values: Array) -> Array:
+            return values if index is None else np.bincount(index, weights=values, minlength=size)
+
+        mass = gathered(self.orbit_mass)
+        held = mass > 0
+        whole = bool(held.all())
+
+        def kept(values: Array) -> Array:
+            return values if whole else values[held]
+
+        mass = kept(mass)
+
+        def share(values: Array) -> Array:
+            found = kept(gathered(values)) / mass
+            return np.asarray(np.clip(found, 0, 1, out=found))
+
+        if index is None:
+            sure = kept(self.confidence)
+        elif bins is None:  # the value itself, free of the rounding a mean would add
+            sure = np.zeros(size)
+            sure[index] = self.confidence
+            sure = kept(sure)
+        else:
+            sure = share(self.orbit_mass * self.confidence)
+        place = np.arange(size) if whole else np.where(held, np.cumsum(held) - 1, -1)
+        return Fibers(
+            mass=mass,
+            confidence=sure,
+            best=1 - share(self.dissent),
+            worst=1 - share(self.minority_dissent),
+            accuracy=None if self.predicted is None else share(self._right),
+            index=place if index is None else place[index],
+        )
 
     @classmethod
     def from_labels(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._arrays import ArrayLike, as_numpy
-from ..errors import InputError
+from ..errors import InputError, real_number
 
 Array = np.ndarray
 SUM_TOLERANCE = 1e-6
@@ -136,9 +136,7 @@ def sample_mass(mass: ArrayLike | None, size: int) -> Array:
 
 def level(value: float) -> float:
     """Check the nominal coverage of an interval."""
-    if not 0 < value < 1:
-        raise InputError("level", "a probability in (0, 1)", repr(value))
-    return value
+    return real_number("level", value, "in (0, 1)", "a probability")
 
 
 def probabilities(name: str, value: Array) -> None:

@@ -64,7 +64,8 @@ def pair_table(
     """
     settings = Settings(bins, level, resamples, seed)
     given = SimpleNamespace(pair=binary_pair(confidence, correct), weights=weights)
-    return _table(("pair",), given, settings)
+    listed = list_measures("pair", listed="table", samples=given.pair[0].shape[-1])
+    return _intervals(listed, given, settings)
 
 
 @named_outputs
@@ -108,19 +109,12 @@ def classification_table(
         0.4987
     """
     given = Outputs(probs, logits, labels, weights, ignore_index)
-    return _table(("pair", "outputs"), given, Settings(bins, level, resamples, seed), only)
-
-
-def _table(
-    kinds: tuple[str, ...], given: Any, settings: Settings, only: Collection[str] | None = None
-) -> dict[str, Interval]:
-    """Compute the measures of outputs, or of a pair alone, that can weight its samples."""
-    listed = list_measures(*kinds, listed="table", samples=given.pair[0].shape[-1])
-    return _intervals(listed, given, settings, only)
+    listed = list_measures("pair", "outputs", listed="table", samples=given.pair[0].shape[-1])
+    return _intervals(listed, given, Settings(bins, level, resamples, seed), only)
 
 
 def _intervals(
-    listed: list[Measure], given: Any, settings: Settings, only: Collection[str] | None
+    listed: list[Measure], given: Any, settings: Settings, only: Collection[str] | None = None
 ) -> dict[str, Interval]:
     """Compute those of the measures that can weight samples, if there are weights."""
     chosen = [
@@ -183,10 +177,9 @@ def _interval(measure: Measure, given: Any, settings: Settings) -> Interval:
     if measure.kind == "outputs":
         mass = {} if given.weights is None else {"weights": given.weights}
         return _without_interval(measure(**given.given, **mass), settings.level)
-    options = {**settings.draws(), **measure.accepted({"bins": settings.bins})}
+    options = {**settings.options(measure), "weights": given.weights}
     if measure.kind == "pair":
-        return interval(measure, *given.pair, weights=given.weights, **options)
-    options["weights"] = given.weights
+        return interval(measure, *given.pair, **options)
     return regression_interval(measure, given.mean, given.variance, given.target, **options)
 
 
@@ -328,6 +321,10 @@ class Settings:
         """Return the arguments of an interval."""
         draws = self.resamples if resamples is None else resamples
         return {"level": self.level, "resamples": draws, "seed": self.seed}
+
+    def options(self, measure: Measure, resamples: int | None = None) -> dict[str, Any]:
+        """Return the arguments of the interval of a measure, with its bins if it has some."""
+        return {**self.draws(resamples), **measure.accepted({"bins": self.bins})}
 
 
 class Outputs:

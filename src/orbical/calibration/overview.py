@@ -20,6 +20,7 @@ from .intervals.comparisons import Comparison, compare, regression_compare
 from .intervals.interval_ends import NUMBERS, Interval
 from .intervals.means import compare_means
 from .measure_tables import (
+    Settings,
     classification_table,
     pair_table,
     regression_score_terms,
@@ -200,9 +201,7 @@ def _comparisons(
             each = (part[measure.name] for part in terms)
             yield measure.name, compare_means(*each, level=settings["level"])
         elif measure.kind != "outputs":
-            options = {key: settings[key] for key in ("level", "resamples", "seed")}
-            options |= measure.accepted({"bins": settings["bins"]})
-            yield measure.name, contrast(measure, **options)
+            yield measure.name, contrast(measure, **Settings(**settings).options(measure))
 
 
 def at_places(
@@ -275,9 +274,10 @@ def at_places(
             and measure in ("ece", MEASURES["ece"])
             and not holds_regression_calibration(scan)
         )
-        kept = Draws(level=level, seed=seed) if known else Draws()
         try:
-            pooled = pooled_over_orbit(scan, measure, interval=known, **kept, **options)
+            pooled = pooled_over_orbit(
+                scan, measure, interval=known, level=level, seed=seed, **options
+            )
             places["pooled"] = _with_ends(pooled)
         except InputError:  # the group's weights differ, and the measure takes none
             pass
@@ -389,13 +389,9 @@ def error_curve(
         4
     """
     measure = MEASURES["gence" if holds_regression_calibration(scan) else "ece"]
-    draws: Draws = {"level": level, "seed": seed, "resamples": _draws_each(resamples)}
-    options = measure.accepted({"bins": bins})
-    return along_orbit(_kinds(scan)[0][1], measure, interval=True, **draws, **options)
-
-
-def _draws_each(resamples: int) -> int:
-    return max(20, resamples // 5)
+    settings = Settings(bins, level, resamples, seed)
+    options = settings.options(measure, settings.fewer)
+    return along_orbit(_kinds(scan)[0][1], measure, interval=True, **options)
 
 
 def _kinds(scan: Scan | xr.Dataset) -> list[tuple[str, Any]]:
@@ -452,10 +448,9 @@ def _along(outputs: Any, group: Group, settings: dict[str, Any]) -> Iterator[dic
 def _rows(
     outputs: Any, group: Group, measure: Measure, settings: dict[str, Any], by: str | None = None
 ) -> Iterator[dict[str, Any]]:
-    draws = {"level": settings["level"], "seed": settings["seed"]}
-    draws["resamples"] = _draws_each(settings["resamples"])
-    options = measure.accepted({"bins": settings["bins"]})
-    table = at_places(outputs, measure, by=by, interval=True, **draws, **options)
+    given = Settings(**settings)
+    options = given.options(measure, given.fewer)
+    table = at_places(outputs, measure, by=by, interval=True, **options)
     if by is not None:  # a mean over samples: the pool has the mean of its positions
         same = table["value"].sel(place="mean")
         table["value"] = table["value"].fillna(same.where(table["place"] == "pooled"))

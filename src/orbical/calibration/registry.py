@@ -130,9 +130,16 @@ class BoundMeasure:
     own_interval: Callable[..., Any] | None = None
     terms: Callable[..., Tensor] | None = None
 
-    def values(self, function: Callable[..., Tensor], *arrays: Tensor, **weights: Tensor) -> Tensor:
+    @property
+    def drawn(self) -> Callable[..., Tensor]:
+        """The function whose draws make an interval: the distance, if there is one."""
+        return self.value if self.distance is None else self.distance
+
+    def values(
+        self, function: Callable[..., Tensor], *arrays: Tensor, weights: Tensor | None = None
+    ) -> Tensor:
         """Evaluate one of the measure's functions: float64 on the CPU, without a gradient."""
-        value = function(*arrays, **weights)
+        value = function(*arrays, **({} if weights is None else {"weights": weights}))
         if not isinstance(value, Tensor):
             raise InputError(
                 "measure",
@@ -143,9 +150,9 @@ class BoundMeasure:
         return value.detach().double().cpu()
 
 
-def check_takes_weights(measure: BoundMeasure) -> None:
-    """Refuse weights for a measure that has no such argument."""
-    if not takes_weights(measure.value):
+def check_takes_weights(measure: BoundMeasure, weights: Tensor | None) -> None:
+    """Refuse weights, where there are some, for a measure that has no such argument."""
+    if weights is not None and not takes_weights(measure.value):
         raise InputError(
             "weights",
             f"none, since {measure.name} takes no weights",

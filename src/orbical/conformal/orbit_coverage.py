@@ -12,6 +12,7 @@ from torch import Tensor
 
 from .._arrays import ArrayLike, as_numpy
 from ..calibration import (
+    along_elements,
     checked_level,
     interval_of_sums,
     probabilities,
@@ -31,9 +32,9 @@ if TYPE_CHECKING:
     from ..store import Scan
 
 CALIBRATED = ("identity", "pooled", "position", "average")
+"""Where the threshold comes from."""
 SIZES = ("size", "squares", "cubes", "fourths")
 """Names of the sums of powers of sizes."""
-"""Where the threshold comes from."""
 
 
 class OrbitCoverage(NamedTuple):
@@ -381,8 +382,6 @@ def _chosen_rows(
 def _labeled(
     like: xr.DataArray, counts: dict[str, np.ndarray], wanted: float, level: float
 ) -> OrbitCoverage:
-    import xarray as xr
-
     n, identity = counts["n"], like.attrs["identity"]
     share = share_interval_of_sums(n, counts["hits"], counts["hits"], level)
     first, second, third, fourth = (counts[name] for name in SIZES)
@@ -391,11 +390,7 @@ def _labeled(
         "coverage": (*share, np.full_like(size, wanted)),
         "size": (size, low, high, np.repeat(size[:, [identity]], size.shape[1], axis=1)),
     }
-    dims = ("model", "element")
-    coords: dict[object, object] = {
-        name: part for name, part in like.coords.items() if part.dims in (("model",), ("element",))
-    }
-    coords |= {"held": (dims, counts["held"].astype(int)), "tested": (dims, n.astype(int))}
+    split = {"held": counts["held"].astype(int), "tested": n.astype(int)}
     common = {
         name: like.attrs[name]
         for name in ("task", "models", "group", "identity", "layout", "layout_index", "layout_axes")
@@ -413,18 +408,9 @@ def _labeled(
             "band": "band: interval of the mean; dotted: at the identity",
         },
     }
-    made = {
-        name: xr.DataArray(
-            value,
-            dims=dims,
-            coords=coords
-            | {
-                end: (dims, part)
-                for end, part in zip(("low", "high", "calibrated"), ends_, strict=True)
-            },
-            name=name,
-            attrs={**common, "metric": name, **about[name]},
-        )
-        for name, (value, *ends_) in parts.items()
-    }
+    made = {}
+    for name, (value, low, high, calibrated) in parts.items():
+        more = {**split, "low": low, "high": high, "calibrated": calibrated}
+        attrs = {**common, "metric": name, **about[name]}
+        made[name] = along_elements(name, like, value, more, attrs)
     return OrbitCoverage(**made)

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from .._arrays import ArrayLike, as_array
+from ..calibration import check_finite
 from ..errors import InputError
 from .quantiles import checked_coverage, conformal_quantile
 
@@ -94,8 +95,7 @@ class ConformalIntervals(BaseEstimator, ABC):  # type: ignore[misc]
             outputs = outputs[:, None]
         if outputs.ndim < 2 or outputs.shape[-1] != width or not outputs.numel():
             raise InputError("X", f"shape [..., {width}] ({', '.join(self.columns)})", outputs)
-        if not bool(torch.isfinite(outputs).all()):
-            raise InputError("X", "finite outputs", "NaN or infinity")
+        check_finite("X", outputs, "outputs")
         return outputs
 
 
@@ -204,6 +204,5 @@ def _read_targets(y: ArrayLike, outputs: Tensor) -> Tensor:
     samples, elements = outputs.shape[:2]
     if targets.shape not in ((samples, 1), (samples, elements)):
         raise InputError("y", f"shape ({samples},) or ({samples}, {elements}), as X", targets)
-    if not bool(torch.isfinite(targets).all()):
-        raise InputError("y", "finite targets", "NaN or infinity")
+    check_finite("y", targets, "targets")
     return targets

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+import torch
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
@@ -63,7 +64,8 @@ class Mondrian(BaseEstimator):  # type: ignore[misc]
         names = np.unique(np.asarray(y.cpu() if isinstance(y, Tensor) else y))
         columns = X.shape[-1] if len(X.shape) > 1 else 0
         # A category may lack a class; where labels are names, all of them name the columns.
-        known = {"classes": names} if len(names) == columns and self._of_classes else {}
+        of_classes = isinstance(self.method, ConformalSets)
+        known = {"classes": names} if len(names) == columns and of_classes else {}
         self.methods_ = {}
         for name in np.unique(of_row).tolist():
             rows = np.flatnonzero(of_row == name)
@@ -80,10 +82,6 @@ class Mondrian(BaseEstimator):  # type: ignore[misc]
     def predict_interval(self, X: ArrayLike, category: ArrayLike) -> Any:
         """Return the ends of each interval, `[N, 2]`; `category` is as in `fit`."""
         return self._predicted("predict_interval", X, category)
-
-    @property
-    def _of_classes(self) -> bool:
-        return isinstance(self.method, ConformalSets)
 
     def _predicted(self, name: str, X: ArrayLike, category: ArrayLike) -> Any:
         check_is_fitted(self)
@@ -105,8 +103,6 @@ class Mondrian(BaseEstimator):  # type: ignore[misc]
         ]
         back = np.concatenate(order).argsort()
         if isinstance(X, Tensor):
-            import torch
-
             return torch.cat(parts)[torch.as_tensor(back, device=X.device)]
         return np.concatenate(parts)[back]
 

@@ -34,7 +34,6 @@ from ..calibration import (
     avuc_with_slope,
     can_fuse,
     check_weights,
-    checked_kappa,
     differentiable,
     esd_with_slope,
     fixed_bins_with_slope,
@@ -55,20 +54,6 @@ _LARGEST = 4096, 1024
 
 _LEAST_PHI = 1 / 300
 """Width down to which the two factors of MMCE's kernel neither overflow nor lose digits."""
-
-
-def _of_top_label(
-    formula: Formula, scores: Tensor, truth: Tensor, mass: Tensor | None, *settings: object
-) -> Tensor:
-    """Return the measure, by its formula, of the predicted classes of logits `[n, classes]`."""
-    return differentiable(_top_label, scores, truth, mass, formula, *settings)
-
-
-def _of_entropy(
-    formula: Formula, scores: Tensor, truth: Tensor, mass: Tensor | None, *settings: object
-) -> Tensor:
-    """Return the measure, by its formula, of the normalized entropies of logits."""
-    return differentiable(_entropy, scores, truth, mass, formula, *settings)
 
 
 def _top_label(
@@ -253,7 +238,7 @@ def esd(
         tensor(-0.0202, dtype=torch.float64)
     """
     batch = _read(logits, labels, weights, ignore_index, minimum=3)
-    return _of_numbers(_of_top_label(esd_with_slope, *batch))
+    return _of_numbers(differentiable(_top_label, *batch, esd_with_slope))
 
 
 @_zero_below(3)
@@ -340,7 +325,7 @@ def mmce(
     """
     real_number("phi", phi, "> 0")
     batch = _read(logits, labels, weights, ignore_index)
-    return _of_numbers(_of_top_label(mmce_with_slope, *batch, phi))
+    return _of_numbers(differentiable(_top_label, *batch, mmce_with_slope, phi))
 
 
 @_zero_below(1)
@@ -386,7 +371,7 @@ def sb_ece(
     bins = number_of_bins(bins)
     real_number("temperature", temperature, "> 0")
     batch = _read(logits, labels, weights, ignore_index)
-    return _of_numbers(_of_top_label(sb_ece_with_slope, *batch, bins, temperature))
+    return _of_numbers(differentiable(_top_label, *batch, sb_ece_with_slope, bins, temperature))
 
 
 @_zero_below(1)
@@ -429,10 +414,10 @@ def s_avuc(
         >>> s_avuc(torch.tensor([[2.0, 0.0], [2.0, 0.0]]), torch.tensor([0, 1]))
         tensor(0.6931, dtype=torch.float64)
     """
-    checked_kappa(kappa)
+    real_number("kappa", kappa, "in (0, 1)")
     real_number("temperature", temperature, "> 0")
     batch = _read(logits, labels, weights, ignore_index)
-    return _of_numbers(_of_entropy(avuc_with_slope, *batch, kappa, temperature))
+    return _of_numbers(differentiable(_entropy, *batch, avuc_with_slope, kappa, temperature))
 
 
 @_zero_below(1)
@@ -472,4 +457,4 @@ def ece(
     """
     bins = number_of_bins(bins)
     batch = _read(logits, labels, weights, ignore_index)
-    return _of_numbers(_of_top_label(fixed_bins_with_slope, *batch, bins, "l1"))
+    return _of_numbers(differentiable(_top_label, *batch, fixed_bins_with_slope, bins, "l1"))

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from .._arrays import ArrayLike, as_array, as_floating, can_inspect
 from ..calibration import check_weights, weighted_mean, weights_of
-from ..errors import InputError, check_name
+from ..errors import InputError, check_name, real_number
 
 __all__ = ["beta_nll", "covariance_nll", "gaussian_nll", "nig_nll", "nig_regularizer"]
 
@@ -136,7 +136,7 @@ def covariance_nll(
             f"shape {(*target.shape, *target.shape[-1:])}, as target is {tuple(target.shape)}",
             covariance,
         )
-    _check_beta(beta)
+    real_number("beta", beta, "in [0, 1]")
     factor, failed = torch.linalg.cholesky_ex(covariance)
     if can_inspect(failed) and bool(failed.any()):
         first = int(failed.reshape(-1).nonzero()[0])
@@ -150,11 +150,6 @@ def covariance_nll(
     weight = covariance.detach().diagonal(dim1=-2, dim2=-1).mean(-1) ** beta
     terms = weight * (white.square().sum(-1) + log_det + constant) / 2
     return _reduced(terms, weights, reduction)
-
-
-def _check_beta(beta: float) -> None:
-    if not 0 <= beta <= 1:
-        raise InputError("beta", "a number in 0..1", beta)
 
 
 def beta_nll(
@@ -202,7 +197,7 @@ def beta_nll(
     coordinates where this sums.
     """
     mean, variance, target = _read(target, mean=mean, variance=variance)
-    _check_beta(beta)
+    real_number("beta", beta, "in [0, 1]")
     terms = _gaussian_terms(mean, variance, target)
     return _reduced(variance.detach() ** beta * terms, weights, reduction)
 
@@ -260,7 +255,8 @@ def nig_nll(
     parts = _read(target, gamma=gamma, nu=nu, alpha=alpha, beta=beta)
     simple = all(part.dtype == torch.float32 and can_inspect(part) for part in parts)
     if simple and weights is None and reduction == "mean":
-        return _terms_at_once(*torch.broadcast_tensors(*parts)) / len(parts[-1])
+        total: Tensor = _Evidential.apply(*torch.broadcast_tensors(*parts))  # type: ignore[no-untyped-call]
+        return total / len(parts[-1])
     gamma, nu, alpha, beta, target = parts
     scale = beta * (1 + 1 / nu)
     double = alpha.dtype == torch.float64
@@ -315,22 +311,9 @@ _SHIFT = 4
 _SERIES = (1 / 64, -5 / 2048, 61 / 49152, -1385 / 1048576)
 
 
-def _terms_at_once(
-    gamma: Tensor, nu: Tensor, alpha: Tensor, beta: Tensor, target: Tensor
-) -> Tensor:
-    """Return the sum of all terms of `nig_nll`, for float32 tensors of one shape.
-
-    Example:
-        >>> one = torch.ones(1)
-        >>> _terms_at_once(0 * one, one, 2 * one, one, one)  # -log t(1; 4 degrees, scale 1)
-        tensor(1.5387)
-    """
-    given = (gamma, nu, alpha, beta, target)
-    found: Tensor = _Evidential.apply(*given)  # type: ignore[no-untyped-call]
-    return found
-
-
 class _Evidential(torch.autograd.Function):
+    """The sum of all terms of `nig_nll`, for float32 tensors of one shape."""
+
     @staticmethod
     def forward(ctx: Any, *given: Tensor) -> Tensor:
         flat = [part.reshape(-1) for part in given]

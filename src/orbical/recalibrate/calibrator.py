@@ -23,7 +23,7 @@ from torch import Tensor
 
 from .._arrays import ArrayLike, as_array, both_classes, single_precision, warn_of_probabilities
 from .._imports import existing_file
-from ..calibration import probability_tolerance
+from ..calibration import check_finite, probability_tolerance
 from ..errors import InputError, StoreError, check_name, unknown_name
 
 _OUTPUTS = ("logits", "probabilities")
@@ -128,10 +128,7 @@ def _checked_tensor(X: Tensor) -> Tensor:
             "X", "scores [..., C] of one sample at least", X, remedy="pass X[None] for a single row"
         )
     rows = X.reshape(-1, X.shape[-1])
-    # A finite sum proves finite terms; an overflowing one proves nothing, so look at each.
-    seen = rows.detach()
-    if not (bool(torch.isfinite(seen.sum())) or bool(torch.isfinite(seen).all())):
-        raise InputError("X", "finite scores", "NaN or infinity")
+    check_finite("X", rows, "scores")
     return rows
 
 

@@ -12,7 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from .._arrays import ArrayLike, callers_level
-from ..errors import InputError, unknown_name
+from ..calibration import model_index
+from ..errors import InputError
+from ..store import arrays_of
 from .calibrator import Calibrator, read_weights
 
 _BLOCK = 1 << 19
@@ -239,23 +241,16 @@ class OrbitTemperature(Temperature):
         Returns:
             A fitted calibrator of probabilities.
         """
-        data = scan.data
-        if "probabilities" not in data:
+        arrays = arrays_of(scan)
+        if "probabilities" not in arrays:
             raise InputError(
                 "scan", "class probabilities", "none", remedy="scan with keep='probabilities'"
             )
-        if "label" not in data.coords:
+        if "label" not in arrays:
             raise InputError("scan", "labels", "none", remedy="scan data with labels")
-        names = [str(name) for name in data["model"].values]
-        if model is None and len(names) > 1:
-            raise InputError("model", f"one of {names}", "None", remedy="name one")
-        if model is not None and model not in names:
-            raise unknown_name("model", model, names)
-        stored = data["probabilities"].isel(model=0 if model is None else names.index(model))
+        stored = arrays.read("probabilities", model=model_index(arrays, model))
         return cls(outputs="probabilities").fit(
-            stored.transpose("sample", "element", "class").values,
-            data["label"].values,
-            element_weight=data["weight"].values,
+            stored, arrays.read("label"), element_weight=arrays.weights
         )
 
     def __sklearn_tags__(self) -> Any:

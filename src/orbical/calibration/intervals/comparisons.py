@@ -171,8 +171,7 @@ def regression_compare(
             raise InputError(name, "a mean of shape [N] or [N, d]", mean)
         models.append((mean, variance, truth))
     mass = sample_weights(weights, models[0][0][..., 0])
-    if mass is not None:
-        check_takes_weights(chosen)
+    check_takes_weights(chosen, mass)
     numbers = max(part.numel() for given in models for part in given)
     # The same seed and blocks for both: they are drawn again on the same samples.
     draws = [

@@ -6,9 +6,10 @@ orbit, whose samples are drawn together.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -40,37 +41,37 @@ def as_vectors(
     return mean, variance, target
 
 
-def on_vectors(measure: BoundMeasure, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Return a measure's function in the form that takes `[..., N, d]` and returns `[...]`.
+def on_vectors(
+    measure: BoundMeasure,
+    function: Callable[..., Tensor],
+    mean: Tensor,
+    variance: Tensor,
+    target: Tensor,
+    weights: Tensor | None = None,
+) -> Tensor:
+    """Evaluate a measure's function, `[...]`, on predictions `[..., N, d]`; see `values`.
 
     A user's function of unknown form is tried on `[..., N]` first where there is one coordinate.
     """
-
-    def of_one(mean: Tensor, variance: Tensor, target: Tensor, **weights: Tensor) -> Tensor:
+    single = mean.shape[-1] == 1
+    if measure.one_target and not single:
+        raise InputError(
+            "measure",
+            "one that takes vectors",
+            f"{measure.name}, which takes one target, for {mean.shape[-1]} coordinates",
+            remedy="pass one coordinate at a time",
+        )
+    if measure.one_target is not False and single:
         spread = variance[..., 0] if variance.ndim == mean.ndim else variance[..., 0, 0]
-        return function(mean[..., 0], spread, target[..., 0], **weights)
-
-    def answer(mean: Tensor, variance: Tensor, target: Tensor, **weights: Tensor) -> Tensor:
-        single = mean.shape[-1] == 1
-        if measure.one_target and not single:
-            raise InputError(
-                "measure",
-                "one that takes vectors",
-                f"{measure.name}, which takes one target, for {mean.shape[-1]} coordinates",
-                remedy="pass one coordinate at a time",
-            )
-        if measure.one_target:
-            return of_one(mean, variance, target, **weights)
-        if measure.one_target is None and single:
-            try:
-                found = of_one(mean, variance, target, **weights)
-            except InputError:  # it takes vectors only
-                return function(mean, variance, target, **weights)
-            if found.shape == mean.shape[:-2]:
+        try:
+            found = measure.values(function, mean[..., 0], spread, target[..., 0], weights=weights)
+        except InputError:
+            if measure.one_target:
+                raise  # any other takes vectors only
+        else:
+            if measure.one_target or found.shape == mean.shape[:-2]:
                 return found
-        return function(mean, variance, target, **weights)
-
-    return answer
+    return measure.values(function, mean, variance, target, weights=weights)
 
 
 @dataclass(frozen=True)
@@ -150,9 +151,7 @@ def _target_errors(
     generator: np.random.Generator,
     weights: Tensor | None,
 ) -> _Errors:
-    fixed = {} if weights is None else {"weights": weights}
-    distance = on_vectors(measure, _distance_of(measure))
-    estimate = on_vectors(measure, partial(measure.values, measure.value))
+    distance = partial(on_vectors, measure, measure.drawn)
     full = tilted = variance.ndim > mean.ndim
     root = torch.linalg.cholesky(variance) if full else variance.sqrt()
     wide_root = root.unsqueeze(-4 if full else -3)
@@ -161,8 +160,8 @@ def _target_errors(
 
     def again(index: Tensor) -> Tensor:
         spread = variance[..., index, :, :] if full else variance[..., index, :]
-        redrawn = {name: part[index] for name, part in fixed.items()}
-        return distance(mean[..., index, :], spread, target[..., index, :], **redrawn)
+        mass = None if weights is None else weights[index]
+        return distance(mean[..., index, :], spread, target[..., index, :], mass)
 
     def gaussian(block: int) -> np.ndarray:
         return generator.standard_normal((*mean.shape[:-2], block, *mean.shape[-2:]))
@@ -179,16 +178,16 @@ def _target_errors(
         spread = variance.unsqueeze(-4 if full else -3)
         spread = spread.expand(*error.shape[:-1], *spread.shape[len(error.shape) - 1 :])
         drawn = (center, spread, center + error)
-        far = distance(*drawn, **fixed)
-        own = measure.distance in (None, measure.value)
-        value = far if own else estimate(*drawn, **fixed)
+        far = value = distance(*drawn, weights)
+        if measure.drawn != measure.value:
+            value = on_vectors(measure, measure.value, *drawn, weights)
         return torch.stack([far, value])
 
     heavy, power = None, measure.moment
     if power is not None:
         seen = units.abs().pow(power).mean((-2, -1), keepdim=True).clamp(min=1e-300)
         heavy = units * (_GAUSSIAN_MOMENTS[power] / seen).pow(1 / power)
-    observed = distance(mean, variance, target, **fixed)
+    observed = distance(mean, variance, target, weights)
     scale = units.square().mean((-2, -1)).sqrt().clamp(min=1)[..., None, None, None]
     return _Errors(observed, again, scale, gaussian, heavy, predicted)
 
@@ -208,19 +207,31 @@ def targets_between(
     (mean, variance, _), (other, spread, _) = models
     if variance.shape != spread.shape:
         return None
-    fixed = {} if weights is None else {"weights": weights}
-    distance, between = on_vectors(measure, _distance_of(measure)), []
     center, middle, full = (mean + other) / 2, (variance + spread) / 2, variance.ndim > mean.ndim
     root = torch.linalg.cholesky(middle) if full else middle.sqrt()
-    for block in resample_blocks(resamples, max(mean.numel(), variance.numel())):
-        noise = torch.from_numpy(generator.standard_normal((block, *mean.shape))).to(mean.device)
-        target = center + ((root @ noise[..., None])[..., 0] if full else root * noise)
-        both = (
-            distance(own.expand_as(target), wide.expand(block, *wide.shape), target, **fixed)
-            for own, wide, _ in models
-        )
-        between.append(torch.stack(list(both)))
-    return torch.cat(between, 1)
+
+    def drawn() -> Iterator[Tensor]:
+        for block in resample_blocks(resamples, max(mean.numel(), variance.numel())):
+            noise = torch.from_numpy(generator.standard_normal((block, *mean.shape)))
+            noise = noise.to(mean.device)
+            yield center + ((root @ noise[..., None])[..., 0] if full else root * noise)
+
+    distance = partial(on_vectors, measure, measure.drawn)
+    return _on_same_targets(distance, [(*given[:2], weights) for given in models], drawn())
+
+
+def _on_same_targets(
+    distance: Callable[..., Tensor], models: Sequence[tuple[Any, ...]], drawn: Iterable[Tensor]
+) -> Tensor:
+    """Evaluate models, their predictions followed by weights, on drawn targets: `[2, R]`."""
+    found = []
+    for target in drawn:
+        both = [
+            distance(*(part.expand(len(target), *part.shape) for part in own), target, weights=mass)
+            for *own, mass in models
+        ]
+        found.append(torch.stack(both))
+    return torch.cat(found, 1)
 
 
 _GAUSSIAN_MOMENTS = {1: (2 / torch.pi) ** 0.5, 2: 1.0}
@@ -305,13 +316,6 @@ def _uniform(shape: tuple[int, ...], generator: np.random.Generator, like: Tenso
     return torch.from_numpy(generator.random(shape)).to(like.device)
 
 
-def _distance_of(measure: BoundMeasure) -> Callable[..., Tensor]:
-    """Return the function whose draws make an interval, its values in float64 on the CPU."""
-    function = measure.value if measure.distance is None else measure.distance
-
-    return partial(measure.values, function)
-
-
 def drawn_pairs(
     measure: BoundMeasure,
     confidence: Tensor,
@@ -324,19 +328,18 @@ def drawn_pairs(
 
     Weights `[..., N]` are drawn with their samples, and kept where labels are drawn.
     """
-    fixed = {} if weights is None else {"weights": weights}
-    distance, size = _distance_of(measure), confidence.shape[-1]
+    distance, size = partial(measure.values, measure.drawn), confidence.shape[-1]
     again, chance, estimates = [], [], []
     for block in resample_blocks(resamples, confidence.numel()):
         index = torch.from_numpy(generator.integers(0, size, (block, size))).to(confidence.device)
-        redrawn = {name: part[..., index] for name, part in fixed.items()}
-        again.append(distance(confidence[..., index], correct[..., index], **redrawn))
+        mass = None if weights is None else weights[..., index]
+        again.append(distance(confidence[..., index], correct[..., index], weights=mass))
         labels = _uniform((block, *confidence.shape), generator, confidence) < confidence
-        chance.append(distance(confidence.expand_as(labels), labels, **fixed))
-        if measure.distance not in (None, measure.value):
-            given = (confidence.expand_as(labels), labels)
-            estimates.append(measure.values(measure.value, *given, **fixed))
-    observed, calibrated = distance(confidence, correct, **fixed), torch.cat(chance)
+        given = (confidence.expand_as(labels), labels)
+        chance.append(distance(*given, weights=weights))
+        if measure.drawn != measure.value:
+            estimates.append(measure.values(measure.value, *given, weights=weights))
+    observed, calibrated = distance(confidence, correct, weights=weights), torch.cat(chance)
     values = torch.cat(estimates) if estimates else calibrated
     return observed, torch.cat(again, -1).movedim(-1, 0), calibrated, values
 
@@ -356,15 +359,14 @@ def paired_worlds(
         for z, hit, mass in pairs
     )
     middle = (pairs[0][0].double() + pairs[1][0].double()) / 2
-    distance, generator, between = _distance_of(measure), np.random.default_rng(seed), []
-    for block in resample_blocks(resamples, middle.numel()):
-        labels = _uniform((block, *middle.shape), generator, middle) < middle
-        both = (
-            distance(z.expand_as(labels), labels, **({} if mass is None else {"weights": mass}))
-            for z, _, mass in pairs
-        )
-        between.append(torch.stack(list(both)))
-    return PairedWorlds.joined(list(draws), torch.cat(between, 1))
+    generator = np.random.default_rng(seed)
+    labels = (
+        _uniform((block, *middle.shape), generator, middle) < middle
+        for block in resample_blocks(resamples, middle.numel())
+    )
+    models = [(z, mass) for z, _, mass in pairs]
+    between = _on_same_targets(partial(measure.values, measure.drawn), models, labels)
+    return PairedWorlds.joined(list(draws), between)
 
 
 def _paired_cells(

@@ -166,11 +166,6 @@ def assemble_interval(
     return Interval(value, low, high, calibrated_value.mean(0), below, beyond, level, method)
 
 
-def joined_intervals(parts: list[Interval], shape: torch.Size) -> Interval:
-    """Join the intervals of blocks of rows into one of the leading shape."""
-    return mapped_intervals(lambda *rows: torch.cat(rows).reshape(shape), *parts)
-
-
 def mapped_intervals(function: Callable[..., Tensor], *intervals: Interval) -> Interval:
     """Apply a function to each number of intervals; the rest is that of the first."""
     numbers: dict[str, Any] = {

@@ -200,11 +200,7 @@ def wilson_interval(
     """
     given = (("share", share), ("size", size))
     share, size = (as_array(name, part).double() for name, part in given)
-    return _wilson_ends(share, size, torch.tensor(normal_quantile(checked_level(level))))
-
-
-def _wilson_ends(share: Tensor, size: Tensor, reach: Tensor) -> tuple[Tensor, Tensor]:
-    square = reach.square()
+    square = torch.tensor(normal_quantile(checked_level(level))).square()
     middle = (share * size + square / 2) / (size + square)
     spread = (share * size * (1 - share)).clamp(min=0) + square / 4
     around = (square * spread).sqrt() / (size + square)
@@ -285,22 +281,12 @@ def compare_means(a: ArrayLike, b: ArrayLike, *, level: float = 0.95) -> Compari
     return Comparison(*ends, p_value, level, caution=ends.caution)
 
 
-def paired_interval_of_sums(
-    count: np.ndarray,
-    total: np.ndarray,
-    squares: np.ndarray,
-    cubes: np.ndarray,
-    fourths: np.ndarray,
-    level: float = 0.95,
-) -> MeanEnds[np.ndarray]:
+def paired_interval_of_sums(*sums: np.ndarray, level: float = 0.95) -> MeanEnds[np.ndarray]:
     """Return the difference of `compare_means` and the ends of its interval, `[...]` each.
 
     Args:
-        count: `[...]`, the number of samples.
-        total: `[...]`, the sum of their differences.
-        squares: `[...]`, the sum of the squares of their differences.
-        cubes: `[...]`, the sum of their third powers.
-        fourths: `[...]`, the sum of their fourth powers.
+        sums: `[...]` each: the number of samples, and the sums of their differences and of the
+            second, third and fourth powers of these.
         level: Nominal coverage.
 
     Example:
@@ -308,9 +294,9 @@ def paired_interval_of_sums(
         >>> [round(float(part), 2) for part in paired_interval_of_sums(*sums)]
         [0.5, -0.42, 1.42]
     """
-    found = _central(count, total, squares, cubes, fourths)
+    found = _central(*sums)
     known, middle, error = (
-        torch.from_numpy(np.asarray(part)) for part in (count, found.mean, found.error)
+        torch.from_numpy(np.asarray(part)) for part in (sums[0], found.mean, found.error)
     )
     ends = _paired_ends(known, middle, error, found.evidence, level)
     mean, low, high = (part.numpy() for part in ends)
@@ -432,16 +418,10 @@ class _Central:
     evidence: Evidence
 
 
-def _central(
-    count: np.ndarray,
-    total: np.ndarray,
-    squares: np.ndarray,
-    cubes: np.ndarray,
-    fourths: np.ndarray,
-) -> _Central:
-    """Return what sums of powers tell about a mean."""
+def _central(count: np.ndarray, *sums: np.ndarray) -> _Central:
+    """Return what sums of the first four powers tell about a mean."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean, second, third, fourth = (part / count for part in (total, squares, cubes, fourths))
+        mean, second, third, fourth = (part / count for part in sums)
         freedom = np.where(count > 1, count - 1.0, np.nan)
         variance = (second - mean**2).clip(0)
         error = np.sqrt(variance / freedom)

@@ -29,9 +29,8 @@ from .drawing import BLOCK, as_vectors, drawn_pairs, drawn_targets, on_vectors
 from .interval_ends import (
     Interval,
     assemble_interval,
-    binary_pair,
     check_draws,
-    joined_intervals,
+    mapped_intervals,
     tail_quantiles,
     weighted_pair,
 )
@@ -97,21 +96,12 @@ def interval(
     if chosen.own_interval is not None:
         own: Interval = chosen.own_interval(confidence, correct, level, weights=weights)
         return own
+    confidence, correct, mass = weighted_pair(confidence, correct, weights)
+    if chosen.index is not None and mass is None:
+        return cell_intervals([chosen], confidence, correct, level, resamples, seed)[0]
     generator = np.random.default_rng(seed)
-    if weights is not None:
-        given = weighted_pair(confidence, correct, weights)
-        answer = _weighted_interval(chosen, *given, resamples, generator, level)
-        return _with_caution(answer, chosen, evidence_of_pairs(given[1]))
-    confidence, correct = binary_pair(confidence, correct)
-    if chosen.index is None:
-        draws = drawn_pairs(chosen, confidence, correct, resamples, generator)
-        if chosen.distance is None:
-            terms = chosen.values(chosen.value, confidence[..., None], correct[..., None])
-            return _mean_interval(terms, None, draws[2], draws[2], level)
-        value = chosen.values(chosen.value, confidence, correct)
-        answer = assemble_interval(chosen, value, *draws, level)
-        return _with_caution(answer, chosen, evidence_of_pairs(correct))
-    return cell_intervals([chosen], confidence, correct, level, resamples, seed)[0]
+    answer = _drawn_interval(chosen, confidence, correct, mass, resamples, generator, level)
+    return _with_caution(answer, chosen, evidence_of_pairs(correct))
 
 
 def cell_intervals(
@@ -155,7 +145,7 @@ def cell_intervals(
             )
     intervals = []
     for one, each in zip(measures, parts, strict=True):
-        answer = joined_intervals(each, shape)
+        answer = mapped_intervals(lambda *some: torch.cat(some).reshape(shape), *each)
         if one.bin_ends is None:
             low = answer.low
             high = answer.high.maximum(_of_unanimous(one, confidence, correct, level))
@@ -230,20 +220,18 @@ def regression_interval(
     check_draws(level, resamples)
     given = as_vectors(mean, variance, target)
     mass = sample_weights(weights, given[0][..., 0])
-    fixed = {} if mass is None else {"weights": mass}
-    if fixed:
-        check_takes_weights(chosen)
+    check_takes_weights(chosen, mass)
     generator = np.random.default_rng(seed)
     draws = drawn_targets(chosen, *given, resamples, generator, weights=mass)
     if chosen.distance is None:
         if chosen.terms is not None:
-            terms = on_vectors(chosen, partial(chosen.values, chosen.terms))(*given)
+            terms = on_vectors(chosen, chosen.terms, *given)
         else:  # a mean over samples has the value of a single one as its term
             single = (part.unsqueeze(given[0].ndim - 1) for part in given)
-            terms = on_vectors(chosen, partial(chosen.values, chosen.value))(*single)
+            terms = on_vectors(chosen, chosen.value, *single)
         answer = _mean_interval(terms, mass, *draws[1:3], level)
     else:
-        value = on_vectors(chosen, partial(chosen.values, chosen.value))(*given, **fixed)
+        value = on_vectors(chosen, chosen.value, *given, mass)
         answer = assemble_interval(chosen, value, *draws, level)
     return _with_caution(answer, chosen, evidence_of_predictions(*given))
 
@@ -285,7 +273,7 @@ def oracle_bound(samples: int, level: float = 0.95) -> float:
     return math.sqrt(math.log(2 / (1 - checked_level(level))) / (2 * samples))
 
 
-def _weighted_interval(
+def _drawn_interval(
     measure: BoundMeasure,
     confidence: Tensor,
     correct: Tensor,
@@ -294,14 +282,13 @@ def _weighted_interval(
     generator: np.random.Generator,
     level: float,
 ) -> Interval:
-    """Resample samples with their weights, since weighted samples cannot be counted in cells."""
-    check_takes_weights(measure)
+    """Resample samples with their weights: weighted ones cannot be counted in cells."""
+    check_takes_weights(measure, weights)
     draws = drawn_pairs(measure, confidence, correct, resamples, generator, weights)
     if measure.distance is None:
         terms = measure.values(measure.value, confidence[..., None], correct[..., None])
         return _mean_interval(terms, weights, draws[2], draws[2], level)
-    fixed = {} if weights is None else {"weights": weights}
-    value = measure.values(measure.value, confidence, correct, **fixed)
+    value = measure.values(measure.value, confidence, correct, weights=weights)
     found = assemble_interval(measure, value, *draws, level)
     if measure.index is not None:
         found = _within_one(found)

@@ -83,8 +83,12 @@ def _inner_edges(bins: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     return _edges_on_cpu(bins, dtype) if kept else _edges(bins, dtype, device)
 
 
+def _all_edges(bins: int, device: torch.device) -> Tensor:
+    return torch.arange(bins + 1, dtype=torch.float64, device=device) / bins
+
+
 def _edges(bins: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    return (torch.arange(1, bins, dtype=torch.float64, device=device) / bins).to(dtype)
+    return _all_edges(bins, device)[1:-1].to(dtype)
 
 
 @functools.lru_cache(maxsize=64)
@@ -187,7 +191,8 @@ def reliability(
     """
     check_name("binning", binning, ("width", "mass"))
     given = pair(confidence, correct, weights=weights)
-    return reliability_of_bins(*_edges_and_sums(*given, bins, binning, _both))
+    edges, *sums = _edges_and_sums(*given, bins, binning, _both)
+    return reliability_of_bins(*sums, edges=edges)
 
 
 def _edges_and_sums(
@@ -206,16 +211,24 @@ def _edges_and_sums(
     if binning == "mass":
         edges = _equal_mass_edges(values, mass, bins)
     else:
-        edges = torch.arange(bins + 1, device=values.device, dtype=torch.float64) / bins
-        edges = edges.expand(len(values), -1)
+        edges = _all_edges(bins, values.device).expand(len(values), -1)
     sums = bin_sums(values, hits, mass, bins, edges if binning == "mass" else None, columns)
     return tuple(part.reshape(*shape[:-1], -1) for part in (edges.double(), *sums))
 
 
 def reliability_of_bins(
-    edges: Tensor, count: Tensor, total: Tensor, sum_confidence: Tensor, sum_correct: Tensor
+    count: Tensor,
+    total: Tensor,
+    sum_confidence: Tensor,
+    sum_correct: Tensor,
+    *,
+    edges: Tensor | None = None,
 ) -> Reliability:
-    """Return the diagram of bins with these counts, weights, and weighted sums, all `[..., B]`."""
+    """Return the diagram of bins with these counts, weights, and weighted sums, all `[..., B]`.
+
+    Without edges the bins are of equal width.
+    """
+    edges = _all_edges(count.shape[-1], count.device) if edges is None else edges
     share = total / total.sum(-1, keepdim=True)
     return Reliability(edges, count, share, sum_confidence / total, sum_correct / total)
 
@@ -459,8 +472,8 @@ def ece_debiased(
         tensor(-0.0625, dtype=torch.float64)
     """
     values, hits, mass = pair(confidence, correct, weights=weights)
-    *numbers, squares = _edges_and_sums(values, hits, mass, bins, "width", _and_squares)
-    diagram, total = reliability_of_bins(*numbers), numbers[2]
+    edges, *sums, squares = _edges_and_sums(values, hits, mass, bins, "width", _and_squares)
+    diagram, total = reliability_of_bins(*sums, edges=edges), sums[1]
     size = effective_count(diagram, values, mass)
     gap = diagram.gap.square()
     noise = (squares / total - gap) / (size - 1)

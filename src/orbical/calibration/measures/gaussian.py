@@ -21,18 +21,17 @@ from torch import Tensor
 
 from ..._arrays import ArrayLike, as_floating, callers_level
 from ...errors import InputError
-from ..pairs.validation import at_least, sample_weights, weighted_mean
+from ..pairs.validation import at_least, check_finite, one_shape, sample_weights, weighted_mean
 
 __all__ = ["gaussian_crps", "gaussian_nll"]
+
+_BROADCAST = "mean, variance, target", "shapes that broadcast"
 
 
 def _finite(name: str, tensor: Tensor) -> Tensor:
     if tensor.numel() == 0:
         raise InputError(name, "no empty axis", tensor)
-    # A finite sum proves finite terms at a fraction of the cost of looking at each of them.
-    detached = tensor.detach()
-    if not (bool(torch.isfinite(detached.sum())) or bool(torch.isfinite(detached).all())):
-        raise InputError(name, "finite values", "NaN or infinity")
+    check_finite(name, tensor)
     return tensor.double()
 
 
@@ -46,14 +45,6 @@ def _positive(name: str, variance: Tensor) -> Tensor:
             remedy="pass variances, not logarithms or standard deviations",
         )
     return variance
-
-
-def _broadcast(*tensors: Tensor) -> tuple[Tensor, ...]:
-    try:
-        return tuple(torch.broadcast_tensors(*tensors))
-    except RuntimeError as error:
-        shapes = ", ".join(str(tuple(tensor.shape)) for tensor in tensors)
-        raise InputError("mean, variance, target", "shapes that broadcast", shapes) from error
 
 
 def _hint(mean: Tensor) -> str:
@@ -84,9 +75,8 @@ def one_target(
             f"mean: expected several samples in each row, got 1{_hint(tensors[0])}",
             stacklevel=callers_level(),
         )
-    mean, variance, target = _broadcast(
-        *(_finite(name, tensor) for name, tensor in zip(given, tensors, strict=True))
-    )
+    finite = (_finite(name, tensor) for name, tensor in zip(given, tensors, strict=True))
+    mean, variance, target = one_shape(*_BROADCAST, *finite)
     return target - mean, _positive("variance", variance)
 
 
@@ -132,7 +122,7 @@ def vector_target(
     variance = _finite("variance", variance)
     if extra:
         return error, variance, True
-    error, variance = _broadcast(error, _positive("variance", variance))
+    error, variance = one_shape(*_BROADCAST, error, _positive("variance", variance))
     return error, variance, False
 
 

@@ -68,12 +68,6 @@ def _form_of_pairs(
     return torch.dot(errors, reach), slope
 
 
-def _sum_over_pairs(
-    confidence: Tensor, correct: Tensor, weight: Tensor | None, phi: float, diagonal: int
-) -> Tensor:
-    return differentiable(_laplacian_with_slope, confidence, correct, weight, phi, diagonal)
-
-
 def mmce_squared(
     confidence: ArrayLike, correct: ArrayLike, *, phi: float = 0.4, weights: ArrayLike | None = None
 ) -> Tensor:
@@ -197,7 +191,8 @@ def mmce_weighted(
     mass = torch.ones_like(hit) if mass is None else mass
     hits, misses = ((mass * kind).sum(-1, keepdim=True) for kind in (hit, 1 - hit))
     share = mass / torch.where(hit == 1, hits, misses)
-    return _sum_over_pairs(confidence, correct, share.nan_to_num(0.0), phi, 1)
+    share = share.nan_to_num(0.0)
+    return differentiable(_laplacian_with_slope, confidence, correct, share, phi, 1)
 
 
 def skce(
@@ -237,4 +232,4 @@ def skce(
     real_number("phi", phi, "> 0")
     size = confidence.shape[-1]
     pairs = size * (size - 1) if mass is None else mass.sum(-1) ** 2 - mass.square().sum(-1)
-    return _sum_over_pairs(confidence, correct, mass, phi, 0) / pairs
+    return differentiable(_laplacian_with_slope, confidence, correct, mass, phi, 0) / pairs

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike
-from ...errors import InputError, check_name, number_of_bins, real_number
+from ...errors import check_name, number_of_bins, real_number
 from ..numerics.gradients import differentiable, differentiable_root
 from ..numerics.sorting import take_by_row
 from ..pairs.from_outputs import entropy_share, named_outputs, probabilities, top_label
@@ -187,24 +187,12 @@ def s_avuc(
         >>> s_avuc(probs=[[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])
         tensor(0.0794, dtype=torch.float64)
     """
-    checked_kappa(kappa)
+    real_number("kappa", kappa, "in (0, 1)")
     real_number("temperature", temperature, "> 0")
     p = probabilities(probs=probs, logits=logits)
     truth, mass = counted_labels(labels, p, weights, ignore_index)
     _, correct = top_label(probs=probs, logits=logits, labels=truth)
     return differentiable(avuc_with_slope, entropy_share(p), correct, mass, kappa, temperature)
-
-
-def checked_kappa(kappa: float) -> float:
-    """Return the entropy that separates certain from uncertain if it can.
-
-    Example:
-        >>> checked_kappa(0.5)
-        0.5
-    """
-    if not 0 < kappa < 1:
-        raise InputError("kappa", "a number in (0, 1)", repr(kappa))
-    return kappa
 
 
 def avuc_of_counts(against: Tensor, for_it: Tensor) -> Tensor:

@@ -354,21 +354,22 @@ gence_sq_floor: float = 2.0
 """GENCE_sq of a calibrated Gaussian, in any dimension: 2."""
 
 
-def _absolute(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> tuple[Tensor, Tensor]:
-    """Return `(a - e) / ||a||`, `[..., N, d]`, and the variances that order the fibers."""
+def _gap(
+    mean: ArrayLike, variance: ArrayLike, target: ArrayLike, power: int
+) -> tuple[Tensor, Tensor]:
+    """Return what is expected of the error less what is seen, over the length of the former.
+
+    `(a - e) / ||a||` of errors, `(s - e^2) / ||s||` of their squares, both `[..., N, d]`; and the
+    variances that order the fibers.
+    """
     error, variance, full = vector_target(mean, variance, target)
     variance = marginal_variance(variance, full)
-    expected = (2 * variance / math.pi).sqrt()
+    if power == 1:
+        expected, seen = (2 * variance / math.pi).sqrt(), error.abs()
+    else:
+        expected, seen = variance, error.square()
     length = torch.linalg.vector_norm(expected, dim=-1, keepdim=True)
-    return (expected - error.abs()) / length, variance
-
-
-def _squared(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> tuple[Tensor, Tensor]:
-    """Return `(s - e^2) / ||s||`, `[..., N, d]`, and the variances that order the fibers."""
-    error, variance, full = vector_target(mean, variance, target)
-    variance = marginal_variance(variance, full)
-    length = torch.linalg.vector_norm(variance, dim=-1, keepdim=True)
-    return (variance - error.square()) / length, variance
+    return (expected - seen) / length, variance
 
 
 def _mean_over_fibers(
@@ -430,7 +431,7 @@ def gence_terms(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tens
         >>> gence_terms([0.0, 0.0], [math.pi / 2, math.pi / 2], [1.0, 2.0]).round(decimals=6)
         tensor([0., 1.], dtype=torch.float64)
     """
-    gap, _ = _absolute(mean, variance, target)
+    gap, _ = _gap(mean, variance, target, 1)
     return gap.square().sum(-1)
 
 
@@ -472,7 +473,7 @@ def gence_sq_terms(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> T
         >>> gence_sq_terms([0.0, 0.0], [1.0, 1.0], [1.0, 2.0])
         tensor([0., 9.], dtype=torch.float64)
     """
-    gap, _ = _squared(mean, variance, target)
+    gap, _ = _gap(mean, variance, target, 2)
     return gap.square().sum(-1)
 
 
@@ -512,7 +513,7 @@ def gence_fiber(
         >>> round(float(value), 6)
         0.0
     """
-    gap, variance = _absolute(mean, variance, target)
+    gap, variance = _gap(mean, variance, target, 1)
     return _mean_over_fibers(gap, variance, bins, weights)
 
 
@@ -549,5 +550,5 @@ def gence_sq_fiber(
         >>> gence_sq_fiber([0.0, 0.0], [2.5, 2.5], [1.0, 2.0])
         tensor(0., dtype=torch.float64)
     """
-    gap, variance = _squared(mean, variance, target)
+    gap, variance = _gap(mean, variance, target, 2)
     return _mean_over_fibers(gap, variance, bins, weights)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike, as_array, as_floating, both_classes
@@ -141,10 +140,8 @@ class ECE(_OfOutputs, measure="ece"):
 
     def reliability(self) -> Reliability:
         """Return the reliability diagram of everything seen so far, in this process."""
-        bins = self.settings["bins"]
         count, *sums = self._sums()[0]
-        edges = torch.arange(bins + 1, dtype=torch.float64, device=count.device)
-        return reliability_of_bins(edges / bins, count.long(), *sums)
+        return reliability_of_bins(count.long(), *sums)
 
     def compute(self) -> Tensor:
         """Return the error of everything seen so far."""

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..._arrays import is_traced
+from ..._arrays import can_inspect
 
 _ALL_BUT_THE_SIGN = 0x7FFFFFFF
 
@@ -46,9 +46,11 @@ def ascending(values: Tensor) -> tuple[Tensor, Tensor]:
     values = values.detach()
     if values.dtype in (torch.float16, torch.bfloat16):
         values = values.float()
-    if values.ndim > 1 and values.device.type == "cpu" and not is_traced() and _is_sorted(values):
+    inspect = can_inspect(values)
+    # To see whether rows are in order costs a small part of a sort.
+    if values.ndim > 1 and inspect and bool((values[..., 1:] >= values[..., :-1]).all()):
         return values, torch.arange(values.shape[-1]).expand(values.shape).contiguous()
-    if values.device.type != "cpu" or values.numel() < _PACKED_FROM or is_traced():
+    if not inspect or values.numel() < _PACKED_FROM:
         ordered, order = torch.sort(values, dim=-1)
         return ordered, order
     if values.dtype != torch.float32:
@@ -59,11 +61,6 @@ def ascending(values: Tensor) -> tuple[Tensor, Tensor]:
     packed.numpy().sort(axis=-1)
     order = packed.bitwise_and(0xFFFFFFFF)
     return _mirrored(packed.bitwise_right_shift_(32).int()).view(torch.float32), order
-
-
-def _is_sorted(values: Tensor) -> bool:
-    """Check whether rows are ascending, which costs a small part of a sort."""
-    return bool((values[..., 1:] >= values[..., :-1]).all())
 
 
 def sorted_values(values: Tensor) -> tuple[Tensor, Tensor]:
@@ -160,8 +157,8 @@ def sorted_ties(ordered: Tensor) -> Ties:
     In a long array a processor gains by touching only the places that are tied. Elsewhere each
     place searches for the ends of its run.
     """
-    long = ordered.numel() > _SEARCH_UP_TO and ordered.device.type == "cpu"
-    return _TiedPlaces(ordered) if long and not is_traced() else _AllPlaces(ordered)
+    long = ordered.numel() > _SEARCH_UP_TO and can_inspect(ordered)
+    return _TiedPlaces(ordered) if long else _AllPlaces(ordered)
 
 
 class _TiedPlaces(Ties):

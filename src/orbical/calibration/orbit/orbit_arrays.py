@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,8 +41,6 @@ def labeled_calibration(
     Its parts are places, and there the `value`, and the ends of its interval and their `caution` if
     it has one.
     """
-    import xarray as xr
-
     shape = (like.sizes["model"], len(groups), like.sizes["element"])
     values = {"value": np.full(shape, np.nan)}
     for place, part in parts:
@@ -50,22 +49,13 @@ def labeled_calibration(
                 values.setdefault(end, np.full(shape, np.nan))[place] = np.asarray(part[end])
         if SAID in part:
             values.setdefault(SAID, np.full(shape, "", object))[place] = part[SAID]
-    dims = ("model", "element") if by is None else ("model", by, "element")
     values = {end: part[:, 0] if by is None else part for end, part in values.items()}
-    coords: dict[str, Any] = {
-        str(coord): part
-        for coord, part in like.coords.items()
-        if part.dims in (("model",), ("element",))
-    }
-    if by is not None:
-        coords[by] = groups
-    coords |= {end: (dims, values[end]) for end in ENDS if end in values}
+    ends = {end: values[end] for end in ENDS if end in values}
     if SAID in values:
-        coords[SAID] = (dims, values[SAID].astype(str))
-    found = xr.DataArray(values["value"], dims=dims, coords=coords, name=name)
+        ends[SAID] = values[SAID].astype(str)
     entry = MEASURES.get(name)
-    found.attrs = {key: part for key, part in like.attrs.items() if key != "limits"}
-    found.attrs |= {
+    attrs = {key: part for key, part in like.attrs.items() if key != "limits"}
+    attrs |= {
         "statistic": "",
         "metric": name,
         "meaning": name if entry is None else entry.long_name,
@@ -73,5 +63,31 @@ def labeled_calibration(
         "reference": "truth",
     }
     if entry is not None and entry.target:
-        found.attrs["floor"] = entry.target
-    return found
+        attrs["floor"] = entry.target
+    axis = {} if by is None else {by: groups}
+    return along_elements(name, like, values["value"], ends, attrs, axis)
+
+
+def along_elements(
+    name: str,
+    like: xr.DataArray,
+    values: np.ndarray,
+    more: Mapping[str, np.ndarray],
+    attrs: Mapping[str, object],
+    axis: Mapping[str, np.ndarray] = MappingProxyType({}),
+) -> xr.DataArray:
+    """Return values `[model, element]` with the models and elements of a scan's array.
+
+    `more` are coordinates of the same shape, such as the ends of an interval; `axis` is the name
+    and the labels of a dimension between models and elements.
+    """
+    import xarray as xr
+
+    dims = ("model", *axis, "element")
+    coords: dict[Any, Any] = {
+        coord: part
+        for coord, part in like.coords.items()
+        if part.dims in (("model",), ("element",))
+    }
+    coords |= {**axis, **{end: (dims, part) for end, part in more.items()}}
+    return xr.DataArray(values, coords, dims, name=name, attrs=dict(attrs))

@@ -170,9 +170,7 @@ def _diagram(arrays: ScanArrays, members: Any, groups: int, bins: Any) -> Reliab
             for total, block in zip(sums[:, model], blocks, strict=True):
                 values = torch.from_numpy(block).double().nan_to_num(0.0)  # NaN: not finished
                 total.index_add_(0, member, values.unflatten(-1, (wanted, -1)).sum(-1))
-    count, of_confidence, of_correct = sums
-    edges = torch.arange(wanted + 1, dtype=torch.float64) / wanted
-    return reliability_of_bins(edges, count.round().long(), count, of_confidence, of_correct)
+    return reliability_of_bins(sums[0].round().long(), *sums)
 
 
 def calibration_of_sums(
@@ -193,9 +191,8 @@ def calibration_of_sums(
         (0.6, 0.3)
     """
     (found,) = _of_images(sums[:, :, None], {"level": level, "seed": seed})
-    count, sure, right = torch.from_numpy(sums.sum(1))
-    edges = torch.arange(len(count) + 1, dtype=torch.float64) / len(count)
-    return reliability_of_bins(edges, count.round().long(), count, sure, right), found
+    total = torch.from_numpy(sums.sum(1))
+    return reliability_of_bins(total[0].round().long(), *total), found
 
 
 def pixel_reliability(scan: Scan | xr.Dataset, *, bins: int = 15) -> Reliability:

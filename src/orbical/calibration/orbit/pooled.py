@@ -93,10 +93,9 @@ def pooled_reliability(
         correct += weight * np.bincount(inside, right, minlength=bins)
     total = max(mass.sum(), 1e-300)
     contrast = missing_sample(correct.sum() / total, mass / total)
-    edges = torch.arange(bins + 1, dtype=torch.float64) / bins
     sums = (torch.from_numpy(part) for part in (count, mass, confidence, correct))
     each = residual.T.contiguous().numpy()
-    return reliability_of_bins(edges, *sums), clustered_interval(each, known, contrast, level, seed)
+    return reliability_of_bins(*sums), clustered_interval(each, known, contrast, level, seed)
 
 
 def missing_sample(accuracy: float, shares: np.ndarray) -> np.ndarray:

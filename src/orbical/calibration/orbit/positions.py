@@ -95,15 +95,12 @@ def along_orbit(
     draws: Draws = {"level": level, "resamples": resamples, "seed": seed}
     if holds_regression_calibration(scan):
         return regression_along(scan, measure, by, draws if interval else None, options)
+    binned = equal_width_options(measure, options)
     if holds_pixel_calibration(scan):
-        name, binned = (
-            bound_measure(measure, "pair", options).name,
-            equal_width_options(measure, options),
-        )
+        name = bound_measure(measure, "pair", options).name
         return pixel_errors_along(scan, name, by, binned, draws if interval else None)
     like, arrays = pairs_of(scan)
     chosen = bound_measure(measure, "pair", options)
-    binned = equal_width_options(measure, options)
     groups, members = calibration_groups(like, by)
     if binned is not None and not interval:
         values = _binned_along(arrays, members, len(groups), binned)
@@ -280,8 +277,7 @@ def _binned_along(
             for total, values in zip(sums, (z, y), strict=True):
                 total[model] += torch.bincount(place, values.double().view(-1), minlength=cells)
     count, sums = count.view(shape), sums.view(2, *shape)
-    edges = torch.arange(bins + 1, dtype=torch.float64) / bins
-    diagram = reliability_of_bins(edges, count, count.double(), *sums)
+    diagram = reliability_of_bins(count, count.double(), *sums)
     error = error_of(diagram, named_norm(options["norm"]))
     return torch.where(count.sum(-1) > 0, error, torch.nan).numpy()
 

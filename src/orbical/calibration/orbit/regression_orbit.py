@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...errors import InputError
+from ...errors import InputError, real_number
 from ...store import arrays_of
 from ..intervals.drawing import on_vectors
 from ..intervals.means import mean_interval
@@ -162,11 +162,12 @@ def regression_along(
 
     if isinstance(measure, str | Measure):
         measure = measure_entry(measure, "regression", "aleatoric")
-    name, answer = (
-        (BLEED, partial(_bleed, _checked_truth(options), draws))
-        if getattr(measure, "name", None) == BLEED
-        else _named(bound_measure(measure, "regression", options), draws)
-    )
+    answer: Callable[[Predictions], dict[str, Any]]
+    if getattr(measure, "name", None) == BLEED:
+        name, answer = BLEED, partial(_bleed, _checked_truth(options), draws)
+    else:
+        chosen = bound_measure(measure, "regression", options)
+        name, answer = chosen.name, partial(_measured, chosen, draws)
     like = responses(scan, "score")
     data: Any = getattr(scan, "data", scan)
     if by == "component":
@@ -189,12 +190,6 @@ def regression_along(
     return labeled_calibration(name, like, groups, by, parts())
 
 
-def _named(
-    measure: BoundMeasure, draws: Draws | None
-) -> tuple[str, Callable[[Predictions], dict[str, Any]]]:
-    return measure.name, partial(_measured, measure, draws)
-
-
 def _measured(measure: BoundMeasure, draws: Draws | None, found: Predictions) -> dict[str, Any]:
     """Return a measure of errors and variances, at all elements at once."""
     if measure.one_target and found.error.shape[-1] > 1:
@@ -206,17 +201,14 @@ def _measured(measure: BoundMeasure, draws: Draws | None, found: Predictions) ->
         )
     given = torch.zeros_like(found.error), found.variance, found.error
     if draws is None:
-        return {"value": on_vectors(measure, measure.value)(*given).detach()}
+        return {"value": on_vectors(measure, measure.value, *given)}
     return vars(regression_interval(measure, *given, **draws))
 
 
 def _checked_truth(options: dict[str, object]) -> float:
     if {*options} - {"truth"}:
         raise InputError("options", problem=f"{BLEED} does not take {', '.join(options)}")
-    truth = options.get("truth", 0.0)
-    if isinstance(truth, bool) or not isinstance(truth, int | float) or not truth >= 0:
-        raise InputError("truth", "a variance >= 0", repr(truth))
-    return float(truth)
+    return float(real_number("truth", options.get("truth", 0.0), ">= 0", "a variance"))
 
 
 def _bleed(truth: float, draws: Draws | None, found: Predictions) -> dict[str, Any]:

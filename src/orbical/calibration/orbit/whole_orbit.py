@@ -177,16 +177,15 @@ def pooled_over_orbit(
         name = bound_measure(measure, "pair", options).name
         found = pixel_errors_pooled(scan, name, binned, {"level": level, "seed": seed})
         data: Any = getattr(scan, "data", scan)
-        return _by_model(
-            name, data["mean_confidence"], found if interval else [one.value for one in found]
-        )
+        values: list[Any] = [*found] if interval else [one.value for one in found]
+        return _by_model(name, data["mean_confidence"], values)
     like, arrays = pairs_of(scan)
     if interval and (binned is None or binned["norm"] != "l1"):
         raise InputError("interval", "False unless the measure is 'ece'", repr(measure))
     chosen = bound_measure(measure, "pair", options)
     weights = arrays.weights
     large = arrays.samples * len(weights) > MEASURED_VALUES
-    values: list[Interval | Tensor] = []
+    values = []
     for model in range(len(arrays.models)):
         if interval and binned is not None:
             columns = (
@@ -240,8 +239,9 @@ def _weighted_value(chosen: BoundMeasure, given: tuple[Tensor, ...], weights: Te
             repr(chosen.name),
             remedy="use mean_over_orbit",
         )
-    function = chosen.value if alike else partial(chosen.value, weights=weights)
-    return (on_vectors(chosen, function) if len(given) == 3 else function)(*given).detach()
+    evaluate: Any = partial(on_vectors, chosen) if len(given) == 3 else chosen.values
+    found: Tensor = evaluate(chosen.value, *given, weights=None if alike else weights)
+    return found
 
 
 def _by_model(name: str, like: xr.DataArray, values: list[Any]) -> xr.DataArray:

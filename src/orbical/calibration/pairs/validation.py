@@ -32,6 +32,18 @@ def _check_unit_interval(name: str, tensor: Tensor, remedy: str = "") -> None:
         )
 
 
+def check_finite(argument: str, tensor: Tensor, what: str = "values") -> None:
+    """Refuse NaN and infinity.
+
+    Example:
+        >>> check_finite("mean", torch.tensor([0.5, 1.0]))
+    """
+    seen = tensor.detach()
+    # A finite sum proves finite terms at a fraction of the cost; an overflowing one proves nothing.
+    if not (bool(torch.isfinite(seen.sum())) or bool(torch.isfinite(seen).all())):
+        raise InputError(argument, f"finite {what}", "NaN or infinity")
+
+
 def at_least(minimum: int, what: str) -> str:
     """Return the words for a smallest number of something.
 
@@ -60,7 +72,8 @@ def pair(
     if correct.dtype != torch.bool:
         _check_unit_interval("correct", correct)
     mass = sample_weights(weights, confidence, minimum=minimum)
-    expanded = _one_shape(confidence, correct, *(() if mass is None else (mass,)))
+    given = (confidence, correct) if mass is None else (confidence, correct, mass)
+    expanded = one_shape("correct", "a shape that broadcasts", *given)
     return expanded[0], expanded[1], expanded[2] if len(expanded) > 2 else None
 
 
@@ -97,14 +110,20 @@ def _not_a_pair(confidence: Tensor, correct: Tensor) -> str:
     return ""
 
 
-def _one_shape(*arrays: Tensor) -> tuple[Tensor, ...]:
+def one_shape(argument: str, expected: str, *arrays: Tensor) -> tuple[Tensor, ...]:
+    """Bring arrays to one shape, or raise with what was expected of an argument.
+
+    Example:
+        >>> [part.shape for part in one_shape("b", "one number", torch.ones(2), torch.ones(1))]
+        [torch.Size([2]), torch.Size([2])]
+    """
     if all(array.shape == arrays[0].shape for array in arrays):
         return arrays
     try:
         return tuple(torch.broadcast_tensors(*arrays))
     except RuntimeError as error:
         shapes = ", ".join(str(tuple(array.shape)) for array in arrays)
-        raise InputError("correct", "a shape that broadcasts", shapes) from error
+        raise InputError(argument, expected, shapes) from error
 
 
 def sample_weights(
