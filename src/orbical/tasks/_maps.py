@@ -21,8 +21,10 @@ from torch import Tensor
 
 from .._trees import Tree
 from ..actions import Action, ClassMaps, ValueMaps, Window, action_view, central_image
-from ..errors import InputError, ModelError
+from ..errors import InputError
 from ..groups import Group
+from ._reading import wrong_output
+from ._variables import Variable, per_element
 from .task import Task
 
 MAP = ("map_row", "map_column")
@@ -74,10 +76,8 @@ class MapTask(Task):
         sides = tuple(self.primary(outputs).shape[3:])
         if isinstance(moved, Tensor) and moved.shape[-len(sides) :] != sides:
             kind, inputs = ("voxels", "volumes") if len(sides) == 3 else ("pixels", "images")
-            raise ModelError(
-                f"model output: expected maps of {tuple(moved.shape[-len(sides) :])} {kind}, as "
-                f"the {inputs} have, got {sides}; resize them with read="
-            )
+            expected = f"maps of {tuple(moved.shape[-len(sides) :])} {kind}, as the {inputs} have"
+            raise wrong_output(expected, sides, "resize them with read=")
         return outputs
 
     def check_size(self, true: tuple[int, ...], predicted: tuple[int, ...]) -> None:
@@ -362,6 +362,18 @@ def tally(sure: Tensor, predicted: Tensor, truth: Tensor, judged: Tensor, classe
     }
     region = total.sum((-2, -1)).float() / _STEPS / said
     return Tally(both, said + true - both, region, bins)
+
+
+def tally_variables(places: str, view: str) -> dict[str, Variable]:
+    """Declare the bins of a `Tally` of pixels or points, and the calibration error of a view."""
+    summed = f"of the {places} in bins of confidence"
+    error = f"expected calibration error of the {places} of one {view}"
+    return {
+        "pixel_count": per_element(f"number {summed}", "bin"),
+        "pixel_confidence": per_element(f"summed confidence {summed}", "bin"),
+        "pixel_correct": per_element(f"number of correct ones {summed}", "bin"),
+        "sample_ece": per_element(error, unit="share", higher_is_better=False),
+    }
 
 
 def binned_error(bins: dict[str, Tensor]) -> Tensor:

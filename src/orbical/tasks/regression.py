@@ -24,7 +24,7 @@ from ._point_samples import (
     point_mask,
     repeated_point_samples,
 )
-from ._reading import as_truth, described_value, is_real
+from ._reading import as_truth, described_value, is_real, wrong_output
 from ._variables import About, Variable, per_element, per_sample
 from .task import Move, Orbit, Reader, Results, Task
 from .uncertainty import (
@@ -110,8 +110,7 @@ class Regression(Task):
         parts = uncertain_outputs(self.picked(raw), self.uncertainty)
         mean = self._as_rows(parts["mean"], "model output", ModelError)
         if isinstance(self.output, actions.Vectors) and mean.shape[-1] not in (2, 3):
-            width = mean.shape[-1]
-            raise ModelError(f"model output: expected vectors of 2 or 3 components, got {width}")
+            raise wrong_output("vectors of 2 or 3 components", mean.shape[-1])
         return checked_uncertainty({**parts, "mean": mean}, self.output)
 
     def take(self, data: object) -> object:

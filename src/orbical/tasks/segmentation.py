@@ -25,11 +25,9 @@ from ._maps import (
     reduced_label_maps,
     reduced_mean_maps,
     tally,
+    tally_variables,
 )
-from ._reading import (
-    class_indices,
-    output_of,
-)
+from ._reading import class_indices, output_of
 from ._variables import SHARE, Variable, per_element, per_sample
 from .classification import ClassTask, class_probabilities
 from .task import Along, Reader, Results
@@ -338,7 +336,6 @@ def _label(name: str, given: object) -> int:
     return given
 
 
-_SUM = "of the pixels in bins of confidence"
 _REGION = "of the pixels predicted as a class"
 _LABELED = {
     "class_iou": per_element("intersection over union of each class", "class", **SHARE),
@@ -347,14 +344,7 @@ _LABELED = {
     "dice": per_element("mean Dice coefficient of the classes that occur", **SHARE),
     "class_intersection": per_element("pixels where truth and prediction agree", "class"),
     "class_union": per_element("pixels of truth or prediction", "class"),
-    "pixel_count": per_element(f"number {_SUM}", "bin"),
-    "pixel_confidence": per_element(f"summed confidence {_SUM}", "bin"),
-    "pixel_correct": per_element(f"number of correct ones {_SUM}", "bin"),
-    "sample_ece": per_element(
-        "expected calibration error of the pixels of one image",
-        unit="share",
-        higher_is_better=False,
-    ),
+    **tally_variables("pixels", "image"),
     "region_confidence": per_element(f"mean confidence {_REGION}", "class", unit="share"),
     "region_correct": per_element("whether a region has an IoU of at least 0.5", "class", **SHARE),
     "truth_map": per_element("true class moved along, middle pixels of blocks", *MAP),
