@@ -124,10 +124,8 @@ class DetectorPredictor(Wrapper):
         """Keep the most confident boxes that no other of their class covers."""
         count = min(_MOST_CANDIDATES, scores.shape[1])
         scores, places = scores.masked_fill(labels < 0, 0).topk(count)
-        boxes, labels = (
-            boxes.gather(1, places[..., None].expand(-1, -1, 4)),
-            labels.gather(1, places),
-        )
+        boxes = boxes.gather(1, places[..., None].expand(-1, -1, 4))
+        labels = labels.gather(1, places)
         kept = scores >= max(self.confidence, torch.finfo(scores.dtype).tiny)
         if self.overlap is not None:
             kept &= _decodings.suppress(boxes, scores, labels, self.overlap)
