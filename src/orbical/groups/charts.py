@@ -187,11 +187,14 @@ def _of_product(group: Group, spec: str) -> Chart | None:
         return None
     charts = [chart_of(factor) for factor in factors]
     places = [_places(factor, group) for factor in factors]
-    known = [(chart, place) for chart, place in zip(charts, places, strict=True) if chart]
+    known = [
+        replace(chart, start=chart.start[place])
+        for chart, place in zip(charts, places, strict=True)
+        if chart
+    ]
     if not known:
         return None
-    columns = np.cumsum([0, *(len(chart.names) for chart, _ in known)])
-    spans = [slice(*pair) for pair in itertools.pairwise(columns)]
+    spans = _spans(known)
 
     def parts(coords: Array, base: Array) -> Parts:
         left, whole = iter(spans), Elements({}, len(coords))
@@ -201,29 +204,35 @@ def _of_product(group: Group, spec: str) -> Chart | None:
             whole = whole.compose(each)
         return dict(whole.parts)
 
+    held = (
+        name
+        for factor, chart in zip(factors, charts, strict=True)
+        for name in (factor.coords if chart is None else chart.held)
+    )
+    return replace(_side_by_side(known, parts), held=tuple(held))
+
+
+def _spans(charts: Sequence[Chart]) -> list[slice]:
+    """Return the columns of each of the charts where they stand side by side."""
+    ends = np.cumsum([0, *(len(chart.names) for chart in charts)])
+    return [slice(*pair) for pair in itertools.pairwise(ends)]
+
+
+def _side_by_side(charts: Sequence[Chart], parts: Callable[[Array, Array], Parts]) -> Chart:
+    """Return a chart that has the coordinates of all the charts of one sample."""
+    spans = _spans(charts)
+
     def add(coords: Array, change: Array) -> Array:
-        moved = [
-            chart.add(coords[:, span], change[:, span])
-            for (chart, _), span in zip(known, spans, strict=True)
-        ]
+        each = zip(charts, spans, strict=True)
+        moved = [chart.add(coords[:, span], change[:, span]) for chart, span in each]
         return np.concatenate(moved, -1)
 
-    joined = {
-        name: np.concatenate([getattr(chart, name) for chart, _ in known])
-        for name in ("step", "low", "high")
-    }
-    return Chart(
-        tuple(name for chart, _ in known for name in chart.names),
-        parts,
-        np.concatenate([chart.start[place] for chart, place in known], -1),
-        **joined,
-        add=add,
-        held=tuple(
-            name
-            for factor, chart in zip(factors, charts, strict=True)
-            for name in (factor.coords if chart is None else chart.held)
-        ),
+    start, step, low, high = (
+        np.concatenate([getattr(chart, name) for chart in charts], -1)
+        for name in ("start", "step", "low", "high")
     )
+    names = tuple(name for chart in charts for name in chart.names)
+    return Chart(names, parts, start, step, low, high, add)
 
 
 def _places(factor: Group, group: Group) -> Array:
@@ -256,7 +265,7 @@ CHARTS |= dict.fromkeys(("scales", "brightness", "gains", "speeds"), _by_factors
 @register_chart("translations")
 @register_chart("translations3d")
 def _translations(group: Group) -> Chart:
-    (part,) = group.parts
+    part = "space" if "dz" in group.coords else "plane"
     return Chart.of_grid(group, lambda coords: {part: shift_matrices(coords)})
 
 
@@ -283,21 +292,15 @@ def _se3(group: Group) -> Chart:
     def parts(coords: Array, base: Array) -> Parts:
         return {"space": homogeneous(space_turns(coords[:, :3]).as_matrix(), coords[:, 3:])}
 
-    def add(coords: Array, change: Array) -> Array:
-        turned = _turned_on(coords[:, :3], change[:, :3])
-        return np.concatenate([turned, coords[:, 3:] + change[:, 3:]], -1)
-
-    start, step, low, high = (
-        np.concatenate([getattr(turns, name), getattr(shifts, name)], -1)
-        for name in ("start", "step", "low", "high")
-    )
-    return Chart(turns.names + shifts.names, parts, start, step, low, high, add=add)
+    return _side_by_side([turns, shifts], parts)
 
 
 @register_chart("homographies")
 def _homographies(group: Group) -> Chart:
     focal = float(group.spec.split(":")[3])
-    return Chart.of_grid(group, lambda coords: {"plane": camera_matrices(*coords.T, focal)})
+    return Chart.of_grid(
+        group, lambda coords: {"plane": camera_matrices(coords[:, 0], coords[:, 1], focal)}
+    )
 
 
 @register_chart("rotations3d")

@@ -238,10 +238,8 @@ def grid_line(name: str, radius: float, step: float, dimension: int) -> Array:
     """Return the shifts along one axis of a grid within `radius`, or raise."""
     if not (real_number("radius", radius) >= 0 and real_number("step", step) > 0):
         raise InputError("radius, step", "a radius >= 0 and a step > 0", f"{radius!r} and {step!r}")
-    width = 2 * (radius / step) + 1
-    check_group_size(
-        group_spec(name, radius, step), math.prod([width] * dimension)
-    )  # may be infinite
+    width = 2 * (radius / step) + 1  # may be infinite
+    check_group_size(group_spec(name, radius, step), math.prod([width] * dimension))
     half = round(radius / step)
     if not math.isclose(half * step, radius, abs_tol=1e-9):
         raise InputError("radius", f"a multiple of the step {step!r}", repr(radius))

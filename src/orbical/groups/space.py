@@ -120,14 +120,10 @@ def slices3d(azimuths: int = 72, angles: int = 13) -> Group:
     check_group_size(f"slices3d:{azimuths}:{angles}", 3 * azimuths * angles)
     azimuth = np.arange(azimuths) * 360.0 / azimuths
     angle = np.linspace(0.0, 180.0, angles)
-    first, second = (
-        np.array([[1.0, 0, 0], [1, 0, 0], [0, 1, 0]]),
-        np.array([[0, 1.0, 0], [0, 0, 1], [0, 0, 1]]),
-    )
-    axis = (
-        np.cos(np.deg2rad(azimuth))[None, :, None] * first[:, None]
-        + np.sin(np.deg2rad(azimuth))[None, :, None] * second[:, None]
-    )
+    first = np.array([[1.0, 0, 0], [1, 0, 0], [0, 1, 0]])[:, None]
+    second = np.array([[0, 1.0, 0], [0, 0, 1], [0, 0, 1]])[:, None]
+    along = np.deg2rad(azimuth)[None, :, None]
+    axis = np.cos(along) * first + np.sin(along) * second
     vector = np.deg2rad(angle)[None, None, :, None] * axis[:, :, None, :]
     matrices = homogeneous(Rotation.from_rotvec(vector.reshape(-1, 3)).as_matrix())
     kept, cell = distinct_elements(Elements({"space": matrices}, len(matrices)))
