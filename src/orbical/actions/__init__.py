@@ -21,9 +21,10 @@ from .action import (
     is_own_action,
     nonfinite_sample,
     register,
+    restored_setting,
 )
 from .on_angles import Angles
-from .on_boxes_and_key_points import Boxes, PixelPoints, checked_swaps
+from .on_boxes_and_key_points import Boxes, PixelPoints, PixelPosition, checked_swaps
 from .on_classes import Classes
 from .on_globes import Globe, Periodic
 from .on_images import (
@@ -42,7 +43,6 @@ from .on_points_and_vectors import (
     Blocks,
     Edges,
     Irreps,
-    PixelPosition,
     Points,
     Position,
     Rows,

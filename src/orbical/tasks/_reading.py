@@ -54,14 +54,9 @@ def described_value(given: object) -> str:
 
 def how_to_read(given: object) -> str:
     """Return the remedy for an output that holds what the task needs somewhere inside."""
-    parts = (
-        given
-        if isinstance(given, Mapping)
-        else dict(enumerate(given))
-        if isinstance(given, tuple)
-        else {}
-    )
-    key = next((name for name, part in parts.items() if isinstance(part, Tensor)), None)
+    items = enumerate(given) if isinstance(given, tuple) else ()
+    parts = given.items() if isinstance(given, Mapping) else items
+    key = next((name for name, part in parts if isinstance(part, Tensor)), None)
     picked = "..." if key is None else f"out[{key!r}]"
     return (
         f"pass read=lambda out: {picked} to ob.scan, or select the outputs with --read "

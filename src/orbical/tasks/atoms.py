@@ -17,7 +17,6 @@ from ..actions import ActionTree, Points, Rows, Trivial, Vectors
 from ..errors import InputError, unknown_name
 from ..groups import Elements
 from ._reading import as_truth, described_value, how_to_read, is_real, wrong_output
-from ._variables import Variable, per_element, per_sample
 from .quantities import (
     MEASURES,
     PER_ATOM,
@@ -37,7 +36,7 @@ from .structures import (
     structure_names,
     structures_from_graphs,
 )
-from .task import Reader, Results, Task
+from .task import Reader, Results, Task, Variable, per_element, per_sample
 
 __all__ = ["Atoms"]
 

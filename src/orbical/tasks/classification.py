@@ -24,8 +24,7 @@ from ._reading import (
     unreadable_output,
     wrong_output,
 )
-from ._variables import SHARE, Variable, per_element
-from .task import Reader, Results, Task
+from .task import SHARE, Reader, Results, Task, Variable, per_element
 
 __all__ = ["Choice", "Classification", "Ordinal"]
 

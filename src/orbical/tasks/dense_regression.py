@@ -22,8 +22,7 @@ from ._maps import (
     vector_lengths,
 )
 from ._reading import as_truth, output_of, wrong_output, wrong_truth
-from ._variables import About, Variable, per_element, per_sample
-from .task import Move, Orbit, Reader, Results
+from .task import About, Move, Orbit, Reader, Results, Variable, per_element, per_sample
 from .uncertainty import uncertain_outputs
 
 __all__ = ["DenseRegression"]

@@ -13,8 +13,7 @@ from ..errors import InputError
 from ..groups import Elements
 from ._maps import MAP, MapTask, map_block_means, masked_map_mean, vector_lengths
 from ._reading import as_truth, output_of, wrong_truth
-from ._variables import Variable, per_element
-from .task import Reader, Results
+from .task import Reader, Results, Variable, per_element
 
 __all__ = ["Flow", "angle_between"]
 

@@ -23,8 +23,7 @@ from ._reading import (
     wrong_output,
     wrong_truth,
 )
-from ._variables import SHARE, Variable, per_element
-from .task import Reader, Results, Task
+from .task import SHARE, Reader, Results, Task, Variable, per_element
 
 __all__ = ["COCO_EDGES", "COCO_SIGMAS", "COCO_SWAPS", "KeyPoints"]
 
@@ -212,8 +211,7 @@ class KeyPoints(Task):
         about["confidence"] = per_element("mean confidence of the points", unit="share")
         if labeled:
             about |= {
-                "oks": per_element("object key-point similarity", **SHARE),
-                "pck": per_element("share of points close to the true ones", **SHARE),
+                **{name: per_element(meaning, **SHARE) for name, meaning in MEANINGS.items()},
                 "distance": per_element(
                     "mean distance from the true points", unit="px", higher_is_better=False
                 ),

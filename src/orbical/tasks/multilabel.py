@@ -14,9 +14,8 @@ from ..errors import InputError, real_number
 from ..groups import Elements
 from ._answers import ANSWER, answer_codes
 from ._reading import as_truth, output_of, single_or_double, wrong_output, wrong_truth
-from ._variables import SHARE, Variable, per_element
 from .classification import Representation, SampleClassTask
-from .task import Reader, Results
+from .task import SHARE, Reader, Results, Variable, per_element
 
 __all__ = ["MultiLabel"]
 

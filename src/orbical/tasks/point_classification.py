@@ -12,7 +12,7 @@ from .._trees import Tree
 from ..actions import Action, ActionTree
 from ..errors import InputError
 from ..groups import Elements
-from ._maps import binned_error, class_votes, map_vote_disagreement, tally, tally_variables
+from ._maps import class_votes, map_vote_disagreement, tally, tally_variables
 from ._point_samples import (
     CLOUDS,
     blank_padding,
@@ -22,9 +22,8 @@ from ._point_samples import (
     point_mask,
 )
 from ._reading import class_indices, output_of, single_or_double
-from ._variables import SHARE, Variable, per_element, per_sample
 from .classification import ClassTask, class_probabilities
-from .task import Orbit, Reader, Results
+from .task import SHARE, Orbit, Reader, Results, Variable, per_element, per_sample
 
 __all__ = ["PointClassification"]
 
@@ -203,7 +202,6 @@ class PointClassification(ClassTask):
             "class_iou": both / either,  # 0 / 0 is NaN: it does not occur
             "mean_iou": (both / either).nanmean(-1),
             **bins,
-            "sample_ece": binned_error(bins),
         }
 
 

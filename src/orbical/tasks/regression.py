@@ -25,8 +25,7 @@ from ._point_samples import (
     repeated_point_samples,
 )
 from ._reading import as_truth, described_value, is_real, wrong_output
-from ._variables import About, Variable, per_element, per_sample
-from .task import Move, Orbit, Reader, Results, Task
+from .task import About, Move, Orbit, Reader, Results, Task, Variable, per_element, per_sample
 from .uncertainty import (
     check_uncertainty_form,
     checked_uncertainty,
@@ -341,10 +340,7 @@ class Mixed(Regression):
         if isinstance(representation, str):
             pairs = (pair.partition("=") for pair in representation.split(",") if pair.strip())
             representation = {name.strip(): kind.strip() for name, _, kind in pairs}
-        forms = {
-            name: Action.from_record(form) if isinstance(form, Mapping) else form
-            for name, form in representation.items()
-        }
+        forms = {name: actions.restored_setting(form) for name, form in representation.items()}
         if not forms:
             raise InputError("representation", "an output such as {'center': 'position'}", "none")
         moves = {name: _output_action(form) for name, form in forms.items()}

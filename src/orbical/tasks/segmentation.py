@@ -18,7 +18,6 @@ from ._maps import (
     UNSEEN,
     MapTask,
     RunningMean,
-    binned_error,
     class_votes,
     map_vote_disagreement,
     masked_map_mean,
@@ -28,9 +27,8 @@ from ._maps import (
     tally_variables,
 )
 from ._reading import class_indices, output_of
-from ._variables import SHARE, Variable, per_element, per_sample
 from .classification import ClassTask, class_probabilities
-from .task import Along, Reader, Results
+from .task import SHARE, Along, Reader, Results, Variable, per_element, per_sample
 
 __all__ = ["Segmentation"]
 
@@ -108,7 +106,11 @@ class Segmentation(MapTask, ClassTask):
         maps = ClassMaps(input, interpolation) if output is None else output
         super().__init__(input, maps, outputs, read, classes)
         self.keep_map_settings(interpolation, output)
-        self.ignore_index = _label("ignore_index", ignore_index)
+        whole = isinstance(ignore_index, int) and not isinstance(ignore_index, bool)
+        if not whole or abs(ignore_index) > LARGEST_CLASS:
+            expected = f"an integer of at most {LARGEST_CLASS}"
+            raise InputError("ignore_index", expected, repr(ignore_index))
+        self.ignore_index = ignore_index
 
     def read(self, raw: object, outputs: str | None = None) -> Tensor:
         """Read class probabilities `[N, C, ...]`, one map for each class."""
@@ -242,7 +244,6 @@ class Segmentation(MapTask, ClassTask):
             "class_intersection": both.int(),
             "class_union": either.int(),
             **bins,
-            "sample_ece": binned_error(bins),
             "region_confidence": region,
             "region_correct": correct,
             "truth_map": reduced_label_maps(shown),
@@ -328,12 +329,6 @@ def _entropy(outputs: Tensor) -> Tensor:
         entropy: Tensor = torch.special.entr(outputs).sum(2)
         return entropy
     return -outputs.clamp_min(torch.finfo(outputs.dtype).tiny).log_().mul_(outputs).sum(2)
-
-
-def _label(name: str, given: object) -> int:
-    if isinstance(given, bool) or not isinstance(given, int) or abs(given) > LARGEST_CLASS:
-        raise InputError(name, f"an integer of at most {LARGEST_CLASS}", repr(given))
-    return given
 
 
 _REGION = "of the pixels predicted as a class"

@@ -28,8 +28,7 @@ from ._reading import (
     unreadable_output,
     wrong_output,
 )
-from ._variables import SHARE, Variable, per_element, per_sample
-from .task import Reader, Results, Task
+from .task import SHARE, Reader, Results, Task, Variable, per_element, per_sample
 
 __all__ = ["Text"]
 
