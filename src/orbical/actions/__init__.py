@@ -38,16 +38,7 @@ from .on_images import (
     central_image,
 )
 from .on_maps import ClassMaps, ValueMaps
-from .on_points_and_vectors import (
-    Adjacency,
-    Blocks,
-    Edges,
-    Irreps,
-    Points,
-    Position,
-    Rows,
-    Vectors,
-)
+from .on_points_and_vectors import Adjacency, Blocks, Edges, Irreps, Points, Position, Rows, Vectors
 from .on_signals import Frames, Pitch, Positions, Signals, SignalWindow
 from .on_tables import Columns
 from .on_texts import Texts, Versions, encode_texts

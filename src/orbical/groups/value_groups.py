@@ -18,14 +18,7 @@ from ..errors import InputError, whole_number
 from .group import Group, Layout
 from .group_names import register
 from .group_parts import Array, group_part
-from .making import (
-    check_group_size,
-    circle_group,
-    factor_group,
-    is_closed,
-    make_group,
-    step_group,
-)
+from .making import check_group_size, circle_group, factor_group, is_closed, make_group, step_group
 
 _MOST_ROWS = 2**24  # in all permutations of a sample
 _MOST_LETTERS = 12  # longer orders are numbered

@@ -21,13 +21,7 @@ from ._answers import (
     edit_distance,
     majority_answer,
 )
-from ._reading import (
-    described_value,
-    is_real,
-    single_or_double,
-    unreadable_output,
-    wrong_output,
-)
+from ._reading import described_value, is_real, single_or_double, unreadable_output, wrong_output
 from .task import SHARE, Reader, Results, Task, Variable, per_element, per_sample
 
 __all__ = ["Text"]
