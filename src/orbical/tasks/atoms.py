@@ -182,8 +182,7 @@ class Atoms(Task):
             given = (given,)
         if isinstance(given, tuple) and len(given) == len(self.quantities):
             given = dict(zip(self.quantities, given, strict=True))
-        missing = [q for q in self.quantities if not isinstance(given, dict) or q not in given]
-        if missing:
+        if not isinstance(given, dict) or not {*self.quantities} <= {*given}:
             expected = f"a dictionary of {', '.join(self.quantities)}"
             remedy = f"request less with quantities=; {how_to_read(given)}"
             raise wrong_output(expected, described_value(given), remedy)

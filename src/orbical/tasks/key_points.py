@@ -278,9 +278,8 @@ class KeyPoints(Task):
             unknown = ~judged.any(-1)
             mean = sure.where(judged, 0).sum(-1) / judged.sum(-1)
             extras["confidence"] = mean.masked_fill(unknown, torch.nan)
-            extras["correct"] = (
-                (found["oks"] >= CORRECT_OKS).float().masked_fill(unknown, torch.nan)
-            )
+            right = (found["oks"] >= CORRECT_OKS).float()
+            extras["correct"] = right.masked_fill(unknown, torch.nan)
         extras["point_correct"] = found["point_correct"]
         return extras
 

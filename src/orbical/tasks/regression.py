@@ -210,9 +210,8 @@ class Regression(Task):
 
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
         """Return the squared distance of un-transformed outputs from their mean, `[K, B]`."""
-        return (
-            self._apart(outputs, center[None]).nan_to_num(0.0).double().square().flatten(2).sum(-1)
-        )
+        apart = self._apart(outputs, center[None]).nan_to_num(0.0)
+        return apart.double().square().flatten(2).sum(-1)
 
     def _apart(self, outputs: Tensor, reference: Tensor) -> Tensor:
         """Return what is measured of the difference from a reference, `[K, B, ..., d]`."""
@@ -432,14 +431,12 @@ class Mixed(Regression):
 
     def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: Orbit) -> Results:
         """Return the gap of each output."""
-        apart = self._blocks.split(
-            self.output.difference(orbit.home, orbit.consensus[None]).double()
-        )
-        squares = {name: part.square().sum(-1) for name, part in apart.items()}
-        return {
-            f"gap_{name}": torch.einsum("k,kb->b", orbit.weights.double(), part).sqrt().float()
-            for name, part in squares.items()
-        }
+        apart = self.output.difference(orbit.home, orbit.consensus[None]).double()
+        found, weights = {}, orbit.weights.double()
+        for name, part in self._blocks.split(apart).items():
+            mean = torch.einsum("k,kb->b", weights, part.square().sum(-1))
+            found[f"gap_{name}"] = mean.sqrt().float()
+        return found
 
 
 def _width(form: str | Action, action: Action) -> int:
