@@ -21,9 +21,10 @@ from .action import (
     is_own_action,
     nonfinite_sample,
     register,
+    restored_setting,
 )
 from .on_angles import Angles
-from .on_boxes_and_key_points import Boxes, PixelPoints, checked_swaps
+from .on_boxes_and_key_points import Boxes, PixelPoints, PixelPosition, checked_swaps
 from .on_classes import Classes
 from .on_globes import Globe, Periodic
 from .on_images import (
@@ -37,17 +38,7 @@ from .on_images import (
     central_image,
 )
 from .on_maps import ClassMaps, ValueMaps
-from .on_points_and_vectors import (
-    Adjacency,
-    Blocks,
-    Edges,
-    Irreps,
-    PixelPosition,
-    Points,
-    Position,
-    Rows,
-    Vectors,
-)
+from .on_points_and_vectors import Adjacency, Blocks, Edges, Irreps, Points, Position, Rows, Vectors
 from .on_signals import Frames, Pitch, Positions, Signals, SignalWindow
 from .on_tables import Columns
 from .on_texts import Texts, Versions, encode_texts

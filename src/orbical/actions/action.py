@@ -175,14 +175,8 @@ class Action(ABC):
                 remedy="import the file that registers it (--import MODULE), or pass the task "
                 "itself",
             )
-        settings = {
-            key: Action.from_record(value)
-            if isinstance(value, Mapping) and "action" in value
-            else value
-            for key, value in described.items()
-            if key != "action" and key not in kind._fixed
-        }
-        return kind(**settings)
+        kept = described.keys() - kind._fixed - {"action"}
+        return kind(**{key: restored_setting(described[key]) for key in kept})
 
 
 ActionTree = Union[Action, Mapping[str, "ActionTree"], Sequence["ActionTree"]]  # noqa: UP007 - recursive
@@ -219,6 +213,12 @@ def register(action: Kind) -> Kind:
         raise InputError("action", "a new name", f"{action.__name__!r}, an action of orbical")
     REGISTERED[action.__name__] = action
     return action
+
+
+def restored_setting(value: Any) -> Any:
+    """Return a setting from how a record holds it: an action, where it describes one."""
+    described = isinstance(value, Mapping) and "action" in value
+    return Action.from_record(value) if described else value
 
 
 def _restored_fields(described: Any) -> Any:
@@ -332,24 +332,16 @@ class Fields(Action):
 
 def _check_fields(x: Tree, actions: Tree, within: str = "") -> None:
     if _names(x) != _names(actions):
-        given, remedy = (
-            f"fields {_names(x)}",
-            "an action for each field (--input pos=points,z=rows)",
-        )
+        given = f"fields {_names(x)}"
+        remedy = "an action for each field (--input pos=points,z=rows)"
         if isinstance(x, Tensor):
-            given, remedy = (
-                "one array",
-                "its action, such as orbical.actions.Points() (--input points)",
-            )
-        raise InputError(
-            f"data{within}", f"fields {_names(actions)}", given, remedy=f"pass input= {remedy}"
-        )
-    if isinstance(actions, dict):
-        for key, action in actions.items():
-            _check_fields(x[key], action, f"{within}[{key!r}]")
-    elif isinstance(actions, tuple):
-        for place, action in enumerate(actions):
-            _check_fields(x[place], action, f"{within}[{place}]")
+            given = "one array"
+            remedy = "its action, such as orbical.actions.Points() (--input points)"
+        expected = f"fields {_names(actions)}"
+        raise InputError(f"data{within}", expected, given, remedy=f"pass input= {remedy}")
+    if isinstance(actions, dict | tuple):
+        for key in actions if isinstance(actions, dict) else range(len(actions)):
+            _check_fields(x[key], actions[key], f"{within}[{key!r}]")
 
 
 def _names(tree: Tree) -> Any:

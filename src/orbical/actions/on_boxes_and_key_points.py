@@ -16,7 +16,17 @@ from .action import Action, action_matrices
 from .pixel_grids import check_affine_action, pixel_frame, projected_pixels
 
 
-class Boxes(Action):
+class _InImages(Action):
+    """What is in pixels of images of `height` x `width`, and moves about their center."""
+
+    parts: ClassVar[tuple[str, ...]] = ("plane",)
+
+    def __init__(self, height: int, width: int) -> None:
+        self.height = whole_number("height", height, 1)
+        self.width = whole_number("width", width, 1)
+
+
+class Boxes(_InImages):
     """Boxes `[B, n, 4]` as (left, top, right, bottom) pixels in images of `height` x `width`.
 
     The four corners move about the image center, and the result is the upright box around them,
@@ -31,11 +41,8 @@ class Boxes(Action):
     tensor([[[ 8.,  0., 10.,  4.]]])
     """
 
-    parts: ClassVar[tuple[str, ...]] = ("plane",)
-
     def __init__(self, height: int, width: int, view: int | None = None) -> None:
-        self.height = whole_number("height", height, 1)
-        self.width = whole_number("width", width, 1)
+        super().__init__(height, width)
         self.view = None if view is None else whole_number("view", view, 1)
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
@@ -81,7 +88,7 @@ class Boxes(Action):
             )
 
 
-class PixelPoints(Action):
+class PixelPoints(_InImages):
     """Key points `[B, n, 2]` as (x, y) pixels from the upper left corner of images.
 
     They move about the center of the images, of `height` x `width` pixels. Mirrors also exchange
@@ -96,13 +103,10 @@ class PixelPoints(Action):
              [9., 4.]]])
     """
 
-    parts: ClassVar[tuple[str, ...]] = ("plane",)
-
     def __init__(
         self, height: int, width: int, swaps: Iterable[Sequence[int]] | None = None
     ) -> None:
-        self.height = whole_number("height", height, 1)
-        self.width = whole_number("width", width, 1)
+        super().__init__(height, width)
         self.swaps = None if swaps is None else checked_swaps(swaps)
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
@@ -143,6 +147,28 @@ class PixelPoints(Action):
                 remedy="pass swaps= the pairs of points that they exchange, such as [(1, 2), (3, "
                 "4)], or [] for none",
             )
+
+
+class PixelPosition(_InImages):
+    """One position `[B, 2]` as (x, y) pixels from the upper left corner of images.
+
+    Args:
+        height: the height of the images.
+        width: their width.
+
+    Example:
+        >>> import torch
+        >>> from orbical.groups import flips
+        >>> PixelPosition(10, 10).apply(flips(), torch.tensor([[1.0, 4.0]]))[1].tolist()
+        [[9.0, 4.0]]
+    """
+
+    dims: ClassVar[tuple[str, ...]] = ("sample", "2")
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Move `x[K or 1, B, 2]` about the center of the images."""
+        moved: Tensor = PixelPoints(self.height, self.width).move(elements, x[:, :, None])[:, :, 0]
+        return moved
 
 
 def checked_swaps(swaps: Iterable[Sequence[int]]) -> list[list[int]]:

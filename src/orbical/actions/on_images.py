@@ -172,9 +172,10 @@ class Window(Images):
     """
 
     _fixed = frozenset({"padding"})
+    _outside: ClassVar[str] = "zeros"
 
     def __init__(self, size: int, interpolation: str = "bilinear") -> None:
-        super().__init__(interpolation, "zeros")
+        super().__init__(interpolation, self._outside)
         self.size = whole_number("size", size, 1)
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
@@ -241,9 +242,7 @@ class View(Window):
     Every element is resampled, and the border continues outside.
     """
 
-    def __init__(self, size: int, interpolation: str = "bilinear") -> None:
-        super().__init__(size, interpolation)
-        self.padding = "border"
+    _outside: ClassVar[str] = "border"
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Resample `x[K or 1, B, C, H, W]` to `[K, B, C, size, size]`."""

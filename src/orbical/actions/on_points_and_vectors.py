@@ -13,7 +13,6 @@ from .._imports import import_extra
 from ..errors import InputError
 from ..groups import Elements, Group
 from .action import Action, ActionTree, Exact, Fields, OfFinite, action_matrices, as_action
-from .on_boxes_and_key_points import PixelPoints
 from .pixel_grids import check_affine_action
 
 _PART_OF_DIMENSION = {2: "plane", 3: "space"}
@@ -105,32 +104,6 @@ class Position(Points):
     def unknown(self, group: Group) -> set[str]:
         """Return the parts that are neither known nor an order of points."""
         return super().unknown(group) - {"rows"}
-
-
-class PixelPosition(Action):
-    """One position `[B, 2]` as (x, y) pixels from the upper left corner of images.
-
-    Args:
-        height: the height of the images.
-        width: their width.
-
-    Example:
-        >>> import torch
-        >>> from orbical.groups import flips
-        >>> PixelPosition(10, 10).apply(flips(), torch.tensor([[1.0, 4.0]]))[1].tolist()
-        [[9.0, 4.0]]
-    """
-
-    parts: ClassVar[tuple[str, ...]] = ("plane",)
-    dims: ClassVar[tuple[str, ...]] = ("sample", "2")
-
-    def __init__(self, height: int, width: int) -> None:
-        self.height, self.width = height, width
-
-    def move(self, elements: Elements, x: Tensor) -> Tensor:
-        """Move `x[K or 1, B, 2]` about the center of the images."""
-        moved: Tensor = PixelPoints(self.height, self.width).move(elements, x[:, :, None])[:, :, 0]
-        return moved
 
 
 def _projected(maps: np.ndarray, x: Tensor) -> Tensor:

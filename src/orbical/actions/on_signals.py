@@ -13,9 +13,8 @@ from ..errors import InputError, check_name, real_number, whole_number
 from ..groups import Elements, Group
 from .action import Action, Exact, OfFinite, action_matrices
 
-_ZEROS = (
-    16  # of the sinc function on each side: a tone at 0.9 of the Nyquist frequency is off by 1 %
-)
+_ZEROS = 16
+"""Zeros of the sinc function on each side: a tone at 0.9 of the Nyquist frequency is off by 1 %."""
 _ROUNDING = 1e-9
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,12 +18,16 @@ from ..errors import InputError
 from .group import Elements, Group
 from .group_names import parse
 from .group_parts import Array, homogeneous
-from .plane import camera_matrices, plane_affine_maps, plane_shears, plane_turns
+from .making import (
+    ELEMENTS_AT,
+    Parts,
+    camera_matrices,
+    plane_affine_maps,
+    plane_turns,
+    shift_matrices,
+    space_turns,
+)
 
-if TYPE_CHECKING:
-    from scipy.spatial.transform import Rotation
-
-Parts = dict[str, Array]
 Add = Callable[[Array, Array], Array]
 
 
@@ -183,11 +187,14 @@ def _of_product(group: Group, spec: str) -> Chart | None:
         return None
     charts = [chart_of(factor) for factor in factors]
     places = [_places(factor, group) for factor in factors]
-    known = [(chart, place) for chart, place in zip(charts, places, strict=True) if chart]
+    known = [
+        replace(chart, start=chart.start[place])
+        for chart, place in zip(charts, places, strict=True)
+        if chart
+    ]
     if not known:
         return None
-    columns = np.cumsum([0, *(len(chart.names) for chart, _ in known)])
-    spans = [slice(*pair) for pair in itertools.pairwise(columns)]
+    spans = _spans(known)
 
     def parts(coords: Array, base: Array) -> Parts:
         left, whole = iter(spans), Elements({}, len(coords))
@@ -197,29 +204,35 @@ def _of_product(group: Group, spec: str) -> Chart | None:
             whole = whole.compose(each)
         return dict(whole.parts)
 
+    held = (
+        name
+        for factor, chart in zip(factors, charts, strict=True)
+        for name in (factor.coords if chart is None else chart.held)
+    )
+    return replace(_side_by_side(known, parts), held=tuple(held))
+
+
+def _spans(charts: Sequence[Chart]) -> list[slice]:
+    """Return the columns of each of the charts where they stand side by side."""
+    ends = np.cumsum([0, *(len(chart.names) for chart in charts)])
+    return [slice(*pair) for pair in itertools.pairwise(ends)]
+
+
+def _side_by_side(charts: Sequence[Chart], parts: Callable[[Array, Array], Parts]) -> Chart:
+    """Return a chart that has the coordinates of all the charts of one sample."""
+    spans = _spans(charts)
+
     def add(coords: Array, change: Array) -> Array:
-        moved = [
-            chart.add(coords[:, span], change[:, span])
-            for (chart, _), span in zip(known, spans, strict=True)
-        ]
+        each = zip(charts, spans, strict=True)
+        moved = [chart.add(coords[:, span], change[:, span]) for chart, span in each]
         return np.concatenate(moved, -1)
 
-    joined = {
-        name: np.concatenate([getattr(chart, name) for chart, _ in known])
-        for name in ("step", "low", "high")
-    }
-    return Chart(
-        tuple(name for chart, _ in known for name in chart.names),
-        parts,
-        np.concatenate([chart.start[place] for chart, place in known], -1),
-        **joined,
-        add=add,
-        held=tuple(
-            name
-            for factor, chart in zip(factors, charts, strict=True)
-            for name in (factor.coords if chart is None else chart.held)
-        ),
+    start, step, low, high = (
+        np.concatenate([getattr(chart, name) for chart in charts], -1)
+        for name in ("start", "step", "low", "high")
     )
+    names = tuple(name for chart in charts for name in chart.names)
+    return Chart(names, parts, start, step, low, high, add)
 
 
 def _places(factor: Group, group: Group) -> Array:
@@ -229,60 +242,45 @@ def _places(factor: Group, group: Group) -> Array:
     return np.array([rows[row] for row in whole])
 
 
-def _on_grid(
-    parts: Callable[[Array], Parts], circular: str = "", names: Sequence[str] | None = None
-) -> Callable[[Group], Chart]:
-    """Return how a chart is made of a group whose coordinates are numbers.
-
-    An angle has no window where the sample goes all around, as its drawing does.
-    """
-
-    def make(group: Group) -> Chart:
-        endless = [circular] if circular and group.layout.kind != "line" else []
-        return Chart.of_grid(group, parts, names=names, circular=endless)
-
-    return make
+def _along_one(group: Group) -> Chart:
+    """Return the chart of a group with one coordinate, which has no window around a circle."""
+    (name,) = group.coords
+    around = [name] if group.layout.kind == "circle" else []
+    return Chart.of_grid(group, lambda coords: ELEMENTS_AT[name](coords[:, 0]), circular=around)
 
 
-def _by_factors(parts: Callable[[Array], Parts]) -> Callable[[Group], Chart]:
-    """Return how the chart of factors is made, which change by factors."""
-
-    def make(group: Group) -> Chart:
-        grid = Chart.of_grid(group, parts)
-        step = np.log(grid.high / grid.low) / max(len(group) - 1, 1)
-        return replace(grid, step=step, add=lambda factor, change: factor * np.exp(change))
-
-    return make
+def _by_factors(group: Group) -> Chart:
+    """Return the chart of factors, which change by factors."""
+    grid = _along_one(group)
+    step = np.log(grid.high / grid.low) / max(len(group) - 1, 1)
+    return replace(grid, step=step, add=lambda factor, change: factor * np.exp(change))
 
 
-def _scaled(part: str, dimension: int) -> Callable[[Array], Parts]:
-    return lambda coords: {part: homogeneous(coords[:, :, None] * np.eye(dimension))}
-
-
-_MOTION = _on_grid(
-    lambda coords: {"plane": homogeneous(plane_turns(coords[:, 0]), coords[:, 1:])},
-    "angle",
-    ["angle", "dx", "dy"],
+CHARTS |= dict.fromkeys(
+    ("rotations", "hue", "shear", "shifts", "decibels", "semitones"), _along_one
 )
-CHARTS |= {
-    "rotations": _on_grid(lambda c: {"plane": homogeneous(plane_turns(c[:, 0]))}, "angle"),
-    "translations": _on_grid(lambda c: {"plane": _shifted(c)}),
-    "translations3d": _on_grid(lambda c: {"space": _shifted(c)}),
-    "shear": _on_grid(lambda c: {"plane": homogeneous(plane_shears(c[:, 0]))}),
-    "euclidean": _MOTION,
-    "se2": _MOTION,
-    "affine": _on_grid(lambda c: {"plane": plane_affine_maps(*c.T)}),
-    "scales": _by_factors(_scaled("plane", 2)),
-    "brightness": _by_factors(_scaled("color", 3)),
-    "gains": _by_factors(lambda c: {"gain": c[:, 0]}),
-    "shifts": _on_grid(lambda c: {"shift": c[:, 0]}),
-    "decibels": _on_grid(lambda c: {"gain": 10 ** (c[:, 0] / 20)}),
-    "speeds": _by_factors(lambda c: {"speed": c[:, 0]}),
-    "semitones": _on_grid(lambda c: {"speed": 2 ** (c[:, 0] / 12)}),
-    "hue": _on_grid(
-        lambda c: {"color": homogeneous(_turned(c * np.ones(3) / np.sqrt(3)).as_matrix())}, "hue"
-    ),
-}
+CHARTS |= dict.fromkeys(("scales", "brightness", "gains", "speeds"), _by_factors)
+
+
+@register_chart("translations")
+@register_chart("translations3d")
+def _translations(group: Group) -> Chart:
+    part = "space" if "dz" in group.coords else "plane"
+    return Chart.of_grid(group, lambda coords: {part: shift_matrices(coords)})
+
+
+@register_chart("euclidean")
+@register_chart("se2")
+def _motions(group: Group) -> Chart:
+    def parts(coords: Array) -> Parts:
+        return {"plane": homogeneous(plane_turns(coords[:, 0]), coords[:, 1:])}
+
+    return Chart.of_grid(group, parts, names=["angle", "dx", "dy"], circular=["angle"])
+
+
+@register_chart("affine")
+def _affine(group: Group) -> Chart:
+    return Chart.of_grid(group, lambda coords: {"plane": plane_affine_maps(*coords.T)})
 
 
 @register_chart("se3")
@@ -292,24 +290,17 @@ def _se3(group: Group) -> Chart:
     shifts = Chart.of_grid(group, lambda coords: {}, names=["dx", "dy", "dz"])
 
     def parts(coords: Array, base: Array) -> Parts:
-        return {"space": homogeneous(_turned(coords[:, :3]).as_matrix(), coords[:, 3:])}
+        return {"space": homogeneous(space_turns(coords[:, :3]).as_matrix(), coords[:, 3:])}
 
-    def add(coords: Array, change: Array) -> Array:
-        turned = _turned_on(coords[:, :3], change[:, :3])
-        return np.concatenate([turned, coords[:, 3:] + change[:, 3:]], -1)
-
-    start, step, low, high = (
-        np.concatenate([getattr(turns, name), getattr(shifts, name)], -1)
-        for name in ("start", "step", "low", "high")
-    )
-    return Chart(turns.names + shifts.names, parts, start, step, low, high, add=add)
+    return _side_by_side([turns, shifts], parts)
 
 
 @register_chart("homographies")
 def _homographies(group: Group) -> Chart:
     focal = float(group.spec.split(":")[3])
-    views = _on_grid(lambda coords: {"plane": camera_matrices(coords[:, 0], coords[:, 1], focal)})
-    return views(group)
+    return Chart.of_grid(
+        group, lambda coords: {"plane": camera_matrices(coords[:, 0], coords[:, 1], focal)}
+    )
 
 
 @register_chart("rotations3d")
@@ -327,7 +318,7 @@ def _rotations3d(group: Group) -> Chart:
     everywhere = np.full(3, np.inf)
     return Chart(
         ("rx", "ry", "rz"),
-        lambda coords, base: {"space": homogeneous(_turned(coords).as_matrix())},
+        lambda coords, base: {"space": homogeneous(space_turns(coords).as_matrix())},
         vectors,
         np.full(3, side),
         -everywhere,
@@ -342,22 +333,12 @@ def _sphere(group: Group) -> Chart:
 
     def parts(coords: Array) -> Parts:
         axes = plane_turns(coords[:, 0])[:, :, 0]  # the x axis, turned by the azimuth
-        turns = _turned(np.pad(axes * coords[:, 1:], ((0, 0), (0, 1))))
+        turns = space_turns(np.pad(axes * coords[:, 1:], ((0, 0), (0, 1))))
         return {"space": homogeneous(turns.as_matrix())}
 
     return Chart.of_grid(group, parts, circular=["azimuth"])
 
 
-def _shifted(shift: Array) -> Array:
-    return homogeneous(np.tile(np.eye(shift.shape[1]), (len(shift), 1, 1)), shift)
-
-
-def _turned(vector_degrees: Array) -> Rotation:
-    from scipy.spatial.transform import Rotation
-
-    return Rotation.from_rotvec(np.deg2rad(vector_degrees))
-
-
 def _turned_on(vector: Array, change: Array) -> Array:
     """Return rotation vectors after a further rotation."""
-    return np.asarray(np.rad2deg((_turned(change) * _turned(vector)).as_rotvec()))
+    return np.asarray(np.rad2deg((space_turns(change) * space_turns(vector)).as_rotvec()))

@@ -149,9 +149,8 @@ def _parse_one(text: str) -> Group:
         raise InputError("group", repr(entry.usage), repr(text), remedy=remedy) from None
 
 
-_LARGEST_INTEGER = (
-    2**53
-)  # of those that a float states exactly; NumPy calculates with no larger ones
+_LARGEST_INTEGER = 2**53
+"""Of those that a float states exactly; NumPy calculates with no larger ones."""
 
 
 def _number(word: str) -> float:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, check_type
 
 Array = np.ndarray
 Reach = tuple[Array, str] | None
@@ -110,16 +110,17 @@ class Part:
     @classmethod
     def factors(cls, moves: str = "") -> Part:
         """Return the rule of numbers `[K]` other than 0 that are multiplied: signs, gains."""
+        # The reciprocal of NumPy would be a whole number, of whole numbers.
         return cls(
-            lambda second, first: second * first, lambda part: 1 / part, _ones, moves, _ratio
+            np.multiply, lambda part: 1 / part, lambda part: np.ones_like(part[:1]), moves, _ratio
         )
 
     @classmethod
     def shifts(cls, moves: str = "", unit: str = "") -> Part:
         """Return the rule of numbers `[K]` or vectors `[K, d]` that are added, in `unit`."""
         return cls(
-            lambda second, first: second + first,
-            lambda part: -part,
+            np.add,
+            np.negative,
             lambda part: np.zeros_like(part[:1]),
             moves,
             lambda part: (np.linalg.norm(part.reshape(len(part), -1), axis=1), unit),
@@ -144,20 +145,14 @@ def _widened(part: Array, names: Array) -> tuple[Array, Array]:
     """Return sources and signs of all names, `[K, n]`."""
     own, source, sign = signed_columns(part)
     places = np.searchsorted(names, own)
-    sources, signs = (
-        np.tile(np.arange(len(names)), (len(part), 1)),
-        np.ones((len(part), len(names))),
-    )
+    sources = np.tile(np.arange(len(names)), (len(part), 1))
+    signs = np.ones(sources.shape)
     sources[:, places], signs[:, places] = places[source], sign
     return sources, signs
 
 
 def _words(names: Array, source: Array, sign: Array) -> Array:
     return np.where(sign < 0, np.char.add("-", names[source]), names[source])
-
-
-def _ones(part: Array) -> Array:
-    return np.ones_like(part[:1])
 
 
 def _ratio(factors: Array) -> Reach:
@@ -269,8 +264,7 @@ def register_part(name: str, part: Part) -> None:
         raise InputError("name", "an identifier such as 'spacetime'", repr(name))
     if name in _BUILT_IN:
         raise InputError("name", "a new name", f"{name!r}, which is a part of orbical")
-    if not isinstance(part, Part):
-        raise InputError("part", "an orbical.groups.Part", type(part))
+    check_type("part", part, Part, "an orbical.groups.Part")
     PARTS[name] = part
 
 

@@ -1,19 +1,111 @@
-"""Making groups: from parts, along a line and as products; their sizes, layouts and identities."""
+"""Making groups: from coordinates and parts, as products; their sizes, layouts and identities.
+
+What takes coordinates to elements also serves the charts between the elements of a sample.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputError, real_number
+from ..errors import InputError, real_number, whole_number
 from .group import Elements, Group, Layout, element_rows
-from .group_parts import DIMENSIONS, Array, group_part
+from .group_parts import DIMENSIONS, Array, clean_group_matrices, group_part, homogeneous
+
+if TYPE_CHECKING:
+    from scipy.spatial.transform import Rotation
 
 MOST_ELEMENTS = 2**20
+Parts = dict[str, Array]
+
+
+def plane_turns(angle_degrees: Array) -> Array:
+    """Return rotations of the plane `[K, 2, 2]` by angles `[K]`, counter-clockwise."""
+    angle_rad = np.deg2rad(angle_degrees)
+    cosine, sine = np.cos(angle_rad), np.sin(angle_rad)
+    return np.stack([np.stack([cosine, -sine], -1), np.stack([sine, cosine], -1)], -2)
+
+
+def plane_shears(amount: Array) -> Array:
+    """Return shears of the plane along x, `[K, 2, 2]`."""
+    linear = np.tile(np.eye(2), (len(amount), 1, 1))
+    linear[:, 0, 1] = amount
+    return linear
+
+
+def plane_affine_maps(
+    angle: Array, scale_x: Array, scale_y: Array, shear: Array, dx: Array, dy: Array
+) -> Array:
+    """Return maps `[K, 3, 3]` that stretch, then shear, rotate and shift."""
+    linear = plane_turns(angle) @ plane_shears(shear) * np.stack([scale_x, scale_y], -1)[:, None]
+    return homogeneous(linear, np.stack([dx, dy], -1))
+
+
+def camera_matrices(pan: Array, tilt: Array, focal: float) -> Array:
+    """Return the homographies `[K, 3, 3]` of a camera turned by angles in degrees."""
+    from scipy.spatial.transform import Rotation
+
+    turned = Rotation.from_euler("yx", np.stack([pan, -tilt], -1), degrees=True)
+    lens = np.diag([focal, focal, 1.0])
+    maps = lens @ turned.as_matrix() @ np.linalg.inv(lens)
+    return clean_group_matrices(maps / maps[:, 2:, 2:])
+
+
+def shift_matrices(shift: Array) -> Array:
+    """Return shifts `[K, d]` as matrices `[K, d + 1, d + 1]`."""
+    return homogeneous(np.tile(np.eye(shift.shape[1]), (len(shift), 1, 1)), shift)
+
+
+def space_turns(vector_degrees: Array) -> Rotation:
+    """Return rotations of space by rotation vectors `[K, 3]`."""
+    from scipy.spatial.transform import Rotation
+
+    return Rotation.from_rotvec(np.deg2rad(vector_degrees))
+
+
+def quaternion_turns(inner: Array, first: Array, outer: Array, second: Array) -> Rotation:
+    """Return rotations from quaternions with these lengths and angles in two planes, `[K]` each.
+
+    They are turned as a whole so that the first is the identity, which changes no distance between
+    them.
+    """
+    from scipy.spatial.transform import Rotation
+
+    planes = ((inner, first), (outer, second))
+    entries = [radius * turn(angle) for radius, angle in planes for turn in (np.sin, np.cos)]
+    sampled = Rotation.from_quat(np.stack(entries, -1))
+    return sampled[0].inv() * sampled
+
+
+def _scalings(part: str, dimension: int) -> Callable[[Array], Parts]:
+    return lambda factor: {part: homogeneous(factor[:, None, None] * np.eye(dimension))}
+
+
+def _hue_turns(angle_degrees: Array) -> Array:
+    """Return rotations of colors about the axis of grays, `[K, 4, 4]`."""
+    from scipy.spatial.transform import Rotation
+
+    vector = np.deg2rad(angle_degrees)[:, None] * np.ones(3) / np.sqrt(3)
+    return homogeneous(Rotation.from_rotvec(vector).as_matrix())
+
+
+ELEMENTS_AT: dict[str, Callable[[Array], Parts]] = {
+    "angle": lambda angle: {"plane": homogeneous(plane_turns(angle))},
+    "shear": lambda amount: {"plane": homogeneous(plane_shears(amount))},
+    "scale": _scalings("plane", 2),
+    "brightness": _scalings("color", 3),
+    "hue": lambda angle: {"color": _hue_turns(angle)},
+    "shift": lambda shift: {"shift": shift},
+    "gain": lambda factor: {"gain": factor},
+    "decibels": lambda level: {"gain": 10 ** (level / 20)},
+    "speed": lambda factor: {"speed": factor},
+    "semitones": lambda pitch: {"speed": 2 ** (pitch / 12)},
+}
+"""The parts of the elements at values `[K]` of a coordinate, for groups with one."""
 
 
 def distinct_elements(elements: Elements) -> tuple[Array, Array]:
@@ -60,9 +152,18 @@ def make_group(
     return dataclasses.replace(group, identity=identity)
 
 
+def circle_group(name: str, coordinate: str, n: Any) -> Group:
+    """Return n equally spaced turns by an angle, drawn as a circle."""
+    n = whole_number("n", n, 1)
+    check_group_size(f"{name}:{n}", n)
+    angle = np.arange(n) * 360.0 / n
+    circle = Layout("circle", np.arange(n), {"angle": angle})
+    parts = ELEMENTS_AT[coordinate](angle)
+    return make_group(f"{name}:{n}", parts, coords={coordinate: angle}, layout=circle)
+
+
 def line_group(
     spec: str,
-    parts: dict[str, Array],
     coordinate: str,
     values: Array,
     measure: str = "uniform on the sampled window",
@@ -71,12 +172,49 @@ def line_group(
     """Return a window of a group with one coordinate, drawn as a line."""
     return make_group(
         spec,
-        parts,
+        ELEMENTS_AT[coordinate](values),
         coords={coordinate: values},
         layout=Layout("line", np.arange(len(values)), {coordinate: values}),
         measure=measure,
         closed=len(values) == 1,
         weights=weights,
+    )
+
+
+def step_group(name: str, coordinate: str, radius: float, step: float) -> Group:
+    """Return a window of equal steps about 0, drawn as a line."""
+    line = grid_line(name, radius, step, 1)
+    return line_group(group_spec(name, radius, step), coordinate, line)
+
+
+def factor_group(name: str, coordinate: str, low: float, high: float, n: int) -> Group:
+    """Return a group of n factors from low to high, 1 among them, log-uniform, drawn as a line."""
+    n = whole_number("n", n, 1)
+    check_group_size(f"{name}:{low}:{high}:{n}", n)
+    if not 0 < real_number("low", low) <= 1 <= real_number("high", high):
+        raise InputError("low, high", "0 < low <= 1 <= high", f"{low!r} and {high!r}")
+    log = np.linspace(math.log(low), math.log(high), n)
+    log[np.argmin(np.abs(log))] = 0.0
+    gaps = np.diff(log)
+    weights = np.concatenate([gaps, [0.0]]) + np.concatenate([[0.0], gaps])
+    spec = group_spec(name, low, high, n)
+    measure, mass = "log-uniform on the sampled window", weights if weights.sum() > 0 else None
+    return line_group(spec, coordinate, np.exp(log), measure, mass)
+
+
+def turn_group(spec: str, turns: Rotation, shift: Array | None = None, **facts: Any) -> Group:
+    """Return rotations of space, the identity first, with or without shifts, drawn as a ball."""
+    vector = np.rad2deg(turns.as_rotvec())
+    vector[0] = 0.0  # up to rounding
+    coords = dict(zip(("rx", "ry", "rz"), vector.T, strict=True))
+    if shift is not None:
+        coords |= zip(("dx", "dy", "dz"), shift.T, strict=True)
+    return make_group(
+        spec,
+        {"space": homogeneous(turns.as_matrix(), shift)},
+        coords=coords,
+        layout=Layout("ball", np.arange(len(vector))),
+        **facts,
     )
 
 
@@ -100,10 +238,8 @@ def grid_line(name: str, radius: float, step: float, dimension: int) -> Array:
     """Return the shifts along one axis of a grid within `radius`, or raise."""
     if not (real_number("radius", radius) >= 0 and real_number("step", step) > 0):
         raise InputError("radius, step", "a radius >= 0 and a step > 0", f"{radius!r} and {step!r}")
-    width = 2 * (radius / step) + 1
-    check_group_size(
-        group_spec(name, radius, step), math.prod([width] * dimension)
-    )  # may be infinite
+    width = 2 * (radius / step) + 1  # may be infinite
+    check_group_size(group_spec(name, radius, step), math.prod([width] * dimension))
     half = round(radius / step)
     if not math.isclose(half * step, radius, abs_tol=1e-9):
         raise InputError("radius", f"a multiple of the step {step!r}", repr(radius))

@@ -57,8 +57,6 @@ def from_parts(
     if len({*sizes.values()}) > 1:
         raise InputError("parts", "as many elements in each part", sizes)
     count = next(iter(sizes.values()))
-    for part, values in arrays.items():
-        _check_rule(part, values)
     quadrature = None if weights is None else as_numpy("weights", weights, float)
     if quadrature is not None and (
         quadrature.shape != (count,) or not (quadrature >= 0).all() or not quadrature.any()
@@ -67,32 +65,26 @@ def from_parts(
             "weights", f"{count} numbers >= 0, not all 0", np.array2string(quadrature, threshold=8)
         )
     given_names = coords or {"element": np.arange(count)}
-    names = {key: _words("coords", key, entry) for key, entry in given_names.items()}
-    for key, entry in names.items():
-        if entry.shape != (count,):
-            raise InputError("coords", f"{key!r} of shape ({count},)", entry)
+    names = {key: _coordinate(key, entry, count) for key, entry in given_names.items()}
     usual = "uniform on the given elements" if weights is None else "given weights"
     facts: dict[str, Any] = {"coords": names, "measure": measure or usual, "weights": quadrature}
-    facts |= {"layout": _checked(layout, count)} if layout else {}
+    if layout is not None:
+        if {*layout.index.ravel().tolist()} != {*range(count)}:
+            raise InputError("layout", f"every element 0 .. {count - 1} in its index")
+        facts["layout"] = layout
     group = make_group(name, arrays, closed=False, **facts)
     return dataclasses.replace(group, closed=is_closed(group))
 
 
 def _elements(part: str, given: Any) -> Array:
-    group_part(part)
-    values = as_numpy(part, given)
+    """Return the array of a part, all of whose elements have an inverse by its rule."""
+    rule, values = group_part(part), as_numpy(part, given)
     if values.dtype.kind not in "fiu" or values.ndim == 0 or not len(values):
         raise InputError(
             part, "an array of numbers [K, ...]", f"{values.dtype} of shape {values.shape}"
         )
     if not np.isfinite(values).all():
         raise InputError(part, "finite numbers", "NaN or infinity")
-    return values
-
-
-def _check_rule(part: str, values: Array) -> None:
-    """Refuse elements that have no inverse by the rule of their part."""
-    rule, count = group_part(part), len(values)
     try:
         back = rule.inverse(values)
         found, still = rule.compose(values, back), rule.neutral(values)
@@ -100,18 +92,13 @@ def _check_rule(part: str, values: Array) -> None:
         raise InputError(
             part, "elements that can be inverted", f"{error} for an array of shape {values.shape}"
         ) from None
-    if np.shape(found) != values.shape or not np.allclose(found, np.repeat(still, count, 0)):
+    if np.shape(found) != values.shape or not np.allclose(found, np.repeat(still, len(values), 0)):
         raise InputError(
             part,
             "elements whose product with their inverse is the identity",
             remedy="see how the part composes and inverts",
         )
-
-
-def _checked(layout: Layout, count: int) -> Layout:
-    if {*layout.index.ravel().tolist()} != {*range(count)}:
-        raise InputError("layout", f"every element 0 .. {count - 1} in its index")
-    return layout
+    return values
 
 
 def from_matrices(
@@ -135,14 +122,10 @@ def from_matrices(
         raise InputError("from_matrices", "exactly one of plane= and space=")
     part = "plane" if space is None else "space"
     dimension = DIMENSIONS[part]
+    linear, whole = [f"[K, {side}, {side}]" for side in (dimension, dimension + 1)]
     matrices = as_numpy(part, plane if space is None else space, float)
     if matrices.ndim != 3 or matrices.shape[1:] not in {(dimension,) * 2, (dimension + 1,) * 2}:
-        raise InputError(
-            part,
-            f"an array of shape [K, {dimension}, {dimension}] or [K, {dimension + 1}, "
-            f"{dimension + 1}]",
-            matrices,
-        )
+        raise InputError(part, f"an array of shape {linear} or {whole}", matrices)
     if matrices.shape[1] > dimension:
         matrices = _checked_scale(part, matrices)
     if not np.isfinite(matrices).all() or (np.abs(np.linalg.det(matrices)) < 1e-12).any():
@@ -176,13 +159,15 @@ def _checked_scale(part: str, matrices: Array) -> Array:
     return np.asarray(matrices / last)
 
 
-def _words(argument: str, key: str, given: Any) -> Array:
+def _coordinate(key: str, given: Any, count: int) -> Array:
     try:
         entry = np.asarray(given)
     except ValueError:
         entry = np.array(None)
     if entry.dtype.kind not in "fiubU":
-        raise InputError(argument, f"numbers or strings for {key!r}", repr(given))
+        raise InputError("coords", f"numbers or strings for {key!r}", repr(given))
+    if entry.shape != (count,):
+        raise InputError("coords", f"{key!r} of shape ({count},)", entry)
     return entry
 
 

@@ -8,26 +8,29 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import InputError, real_number, whole_number
 from .group import Group, Layout
 from .group_names import register
-from .group_parts import Array, clean_group_matrices, homogeneous
-from .making import check_group_size, grid_line, group_spec, line_group, make_group, product
-
-if TYPE_CHECKING:
-    from scipy.spatial.transform import Rotation
-
-
-def plane_turns(angle_degrees: Array) -> Array:
-    """Return rotations of the plane `[K, 2, 2]` by angles `[K]`, counter-clockwise."""
-    angle_rad = np.deg2rad(angle_degrees)
-    cosine, sine = np.cos(angle_rad), np.sin(angle_rad)
-    return np.stack([np.stack([cosine, -sine], -1), np.stack([sine, cosine], -1)], -2)
+from .group_parts import Array, homogeneous
+from .making import (
+    camera_matrices,
+    check_group_size,
+    circle_group,
+    factor_group,
+    grid_line,
+    group_spec,
+    line_group,
+    make_group,
+    plane_affine_maps,
+    plane_turns,
+    product,
+    quaternion_turns,
+    shift_matrices,
+    turn_group,
+)
 
 
 @register("cyclic:4")
@@ -37,7 +40,7 @@ def cyclic(n: int) -> Group:
     >>> len(cyclic(4)), cyclic(4).closed
     (4, True)
     """
-    group = _equal_turns("cyclic", n)
+    group = circle_group("cyclic", "angle", n)
     row = Layout("tiles", np.arange(len(group))[None])
     return dataclasses.replace(group, layout=row) if len(group) <= 8 else group
 
@@ -55,7 +58,7 @@ def rotations(n: float = 72, to: float | None = None, samples: int | None = None
     [-15.0, -10.0, -5.0, 0.0, 5.0, 10.0, 15.0]
     """
     if to is None and samples is None:
-        return _equal_turns("rotations", n)  # type: ignore[arg-type] # checked there
+        return circle_group("rotations", "angle", n)
     first, last = real_number("n", n), real_number("to", 0.0 if to is None else to)
     count = whole_number("samples", 0 if samples is None else samples, 1)
     check_group_size(f"rotations:{n}:{to}:{count}", count)
@@ -65,17 +68,7 @@ def rotations(n: float = 72, to: float | None = None, samples: int | None = None
         raise InputError(
             "n, to", "angles from -180 to 180 degrees, 0 among them", f"{count} from {n} to {to}"
         )
-    spec = group_spec("rotations", first, last, count)
-    return line_group(spec, {"plane": homogeneous(plane_turns(angle))}, "angle", angle)
-
-
-def _equal_turns(name: str, n: int) -> Group:
-    n = whole_number("n", n, 1)
-    check_group_size(f"{name}:{n}", n)
-    angle = np.arange(n) * 360.0 / n
-    circle = Layout("circle", np.arange(n), {"angle": angle})
-    parts = {"plane": homogeneous(plane_turns(angle))}
-    return make_group(f"{name}:{n}", parts, coords={"angle": angle}, layout=circle)
+    return line_group(group_spec("rotations", first, last, count), "angle", angle)
 
 
 @register("dihedral:4")
@@ -119,15 +112,15 @@ def translations(radius: float, step: float = 1) -> Group:
     """
     line = grid_line("translations", radius, step, 2)
     dy, dx = np.meshgrid(line[::-1], line, indexing="ij")  # the top row of the drawing is up
-    shift = np.stack([dx.ravel(), dy.ravel()], -1)
-    count = len(shift)
     return make_group(
         group_spec("translations", radius, step),
-        {"plane": homogeneous(np.tile(np.eye(2), (count, 1, 1)), shift)},
-        coords={"dx": shift[:, 0], "dy": shift[:, 1]},
-        layout=Layout("plane", np.arange(count).reshape(dx.shape), {"dy": line[::-1], "dx": line}),
+        {"plane": shift_matrices(np.stack([dx.ravel(), dy.ravel()], -1))},
+        coords={"dx": dx.ravel(), "dy": dy.ravel()},
+        layout=Layout(
+            "plane", np.arange(dx.size).reshape(dx.shape), {"dy": line[::-1], "dx": line}
+        ),
         measure="uniform on the sampled window",
-        closed=count == 1,
+        closed=dx.size == 1,
     )
 
 
@@ -138,37 +131,7 @@ def scales(low: float = 0.5, high: float = 2.0, n: int = 17) -> Group:
     The step nearest to 1 is moved onto 1, so that the identity is among them; the weights are
     those of the trapezoidal rule in log scale.
     """
-    return factor_group(
-        "scales",
-        low,
-        high,
-        n,
-        "scale",
-        lambda scale: {"plane": homogeneous(scale[:, None, None] * np.eye(2))},
-    )
-
-
-def factor_group(
-    name: str,
-    low: float,
-    high: float,
-    n: int,
-    coordinate: str,
-    parts: Callable[[Array], dict[str, Array]],
-) -> Group:
-    """Return a group of n factors from low to high, 1 among them, log-uniform, drawn as a line."""
-    n = whole_number("n", n, 1)
-    check_group_size(f"{name}:{low}:{high}:{n}", n)
-    if not 0 < real_number("low", low) <= 1 <= real_number("high", high):
-        raise InputError("low, high", "0 < low <= 1 <= high", f"{low!r} and {high!r}")
-    log = np.linspace(math.log(low), math.log(high), n)
-    log[np.argmin(np.abs(log))] = 0.0
-    gaps = np.diff(log)
-    weights = np.concatenate([gaps, [0.0]]) + np.concatenate([[0.0], gaps])
-    factor = np.exp(log)
-    spec = group_spec(name, low, high, n)
-    measure, mass = "log-uniform on the sampled window", weights if weights.sum() > 0 else None
-    return line_group(spec, parts(factor), coordinate, factor, measure, mass)
+    return factor_group("scales", "scale", low, high, n)
 
 
 @register()
@@ -179,15 +142,7 @@ def shear(limit: float = 0.5, n: int = 9) -> Group:
     [-0.5, -0.25, 0.0, 0.25, 0.5]
     """
     amount = _about_zero("shear", limit, n, "no shear")
-    spec = group_spec("shear", limit, len(amount))
-    return line_group(spec, {"plane": homogeneous(plane_shears(amount))}, "shear", amount)
-
-
-def plane_shears(amount: Array) -> Array:
-    """Return shears of the plane along x, `[K, 2, 2]`."""
-    linear = np.tile(np.eye(2), (len(amount), 1, 1))
-    linear[:, 0, 1] = amount
-    return linear
+    return line_group(group_spec("shear", limit, len(amount)), "shear", amount)
 
 
 def _about_zero(name: str, limit: float, n: int, middle: str) -> Array:
@@ -247,15 +202,14 @@ def se3(n: int = 256, radius: float = 1) -> Group:
     """
     n = _count("se3", n, radius=radius)
     point = _points(n, 6)
-    turn, shift = _uniform_rotations((point[:, :3] + 1) / 2), point[:, 3:] * float(radius)
-    vector = np.rad2deg(turn.as_rotvec())
-    vector[0] = 0.0
-    coords = dict(zip(("rx", "ry", "rz", "dx", "dy", "dz"), [*vector.T, *shift.T], strict=True))
-    return make_group(
+    share, first, second = (point[:, :3].T + 1) / 2
+    turns = quaternion_turns(  # uniform (Shoemake, 1992)
+        np.sqrt(1 - share), 2 * np.pi * first, np.sqrt(share), 2 * np.pi * second
+    )
+    return turn_group(
         group_spec("se3", n, radius),
-        {"space": homogeneous(turn.as_matrix(), shift)},
-        coords=coords,
-        layout=Layout("ball", np.arange(n)),
+        turns,
+        point[:, 3:] * float(radius),
         measure="Haar on the sampled window",
         closed=n == 1,
     )
@@ -328,24 +282,6 @@ def homographies(limit: float = 20, n: int = 5, focal: float = 100) -> Group:
     )
 
 
-def plane_affine_maps(
-    angle: Array, scale_x: Array, scale_y: Array, shear: Array, dx: Array, dy: Array
-) -> Array:
-    """Return maps `[K, 3, 3]` that stretch, then shear, rotate and shift."""
-    linear = plane_turns(angle) @ plane_shears(shear) * np.stack([scale_x, scale_y], -1)[:, None]
-    return homogeneous(linear, np.stack([dx, dy], -1))
-
-
-def camera_matrices(pan: Array, tilt: Array, focal: float) -> Array:
-    """Return the homographies `[K, 3, 3]` of a camera turned by angles in degrees."""
-    from scipy.spatial.transform import Rotation
-
-    turned = Rotation.from_euler("yx", np.stack([pan, -tilt], -1), degrees=True)
-    lens = np.diag([focal, focal, 1.0])
-    maps = lens @ turned.as_matrix() @ np.linalg.inv(lens)
-    return clean_group_matrices(maps / maps[:, 2:, 2:])
-
-
 def _count(name: str, n: int, **limits: float) -> int:
     """Return the number of elements, after checking that no limit of the window is negative."""
     for argument, value in limits.items():
@@ -379,19 +315,3 @@ def _points(count: int, dimension: int) -> Array:
         directions = [number << bits - 1 - place for place, number in enumerate(numbers)]
         columns.append(np.bitwise_xor.reduce(digits * directions, axis=1))
     return np.stack(columns, -1) / 2.0 ** (bits - 1) - 1
-
-
-def _uniform_rotations(point: Array) -> Rotation:
-    """Return rotations from points of the unit cube (Shoemake, 1992), the first the identity."""
-    from scipy.spatial.transform import Rotation
-
-    share, first, second = point[:, 0], *(2 * np.pi * point[:, 1:].T)
-    inner, outer = np.sqrt(1 - share), np.sqrt(share)
-    quaternions = [
-        inner * np.sin(first),
-        inner * np.cos(first),
-        outer * np.sin(second),
-        outer * np.cos(second),
-    ]
-    sampled = Rotation.from_quat(np.stack(quaternions, -1))
-    return sampled[0].inv() * sampled

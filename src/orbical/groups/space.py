@@ -14,7 +14,17 @@ from ..errors import whole_number
 from .group import Elements, Group, Layout
 from .group_names import register
 from .group_parts import Array, homogeneous
-from .making import check_group_size, distinct_elements, grid_line, group_spec, make_group, product
+from .making import (
+    check_group_size,
+    distinct_elements,
+    grid_line,
+    group_spec,
+    make_group,
+    product,
+    quaternion_turns,
+    shift_matrices,
+    turn_group,
+)
 
 
 @register()
@@ -24,28 +34,12 @@ def rotations3d(n: int = 256) -> Group:
     The points are a super-Fibonacci spiral on the unit quaternions (Alexa, 2022), turned as a whole
     so that the first becomes the identity, which changes no distance between them.
     """
-    from scipy.spatial.transform import Rotation
-
     n = whole_number("n", n, 1)
     check_group_size(f"rotations3d:{n}", n)
     s = np.arange(n) + 0.5
-    inner, outer = np.sqrt(s / n), np.sqrt(1 - s / n)
     alpha, beta = 2 * np.pi * s / math.sqrt(2), 2 * np.pi * s / 1.533751168755204288118041413
-    quaternions = np.stack(
-        [inner * np.sin(alpha), inner * np.cos(alpha), outer * np.sin(beta), outer * np.cos(beta)],
-        -1,
-    )
-    sampled = Rotation.from_quat(quaternions)
-    turned = sampled[0].inv() * sampled
-    vector = np.rad2deg(turned.as_rotvec())
-    vector[0] = 0.0
-    return make_group(
-        f"rotations3d:{n}",
-        {"space": homogeneous(turned.as_matrix())},
-        coords={"rx": vector[:, 0], "ry": vector[:, 1], "rz": vector[:, 2]},
-        layout=Layout("ball", np.arange(n)),
-        closed=n == 1,
-    )
+    turns = quaternion_turns(np.sqrt(s / n), alpha, np.sqrt(1 - s / n), beta)
+    return turn_group(f"rotations3d:{n}", turns, closed=n == 1)
 
 
 @register()
@@ -98,14 +92,13 @@ def translations3d(radius: float, step: float = 1) -> Group:
     line = grid_line("translations3d", radius, step, 3)
     dy, dz, dx = np.meshgrid(line[::-1], line, line, indexing="ij")
     shift = np.stack([dx.ravel(), dy.ravel(), dz.ravel()], -1)
-    count = len(shift)
     return make_group(
         group_spec("translations3d", radius, step),
-        {"space": homogeneous(np.tile(np.eye(3), (count, 1, 1)), shift)},
-        coords={"dx": shift[:, 0], "dy": shift[:, 1], "dz": shift[:, 2]},
-        layout=Layout("tiles", np.arange(count).reshape(len(line), -1)),
+        {"space": shift_matrices(shift)},
+        coords=dict(zip(("dx", "dy", "dz"), shift.T, strict=True)),
+        layout=Layout("tiles", np.arange(len(shift)).reshape(len(line), -1)),
         measure="uniform on the sampled window",
-        closed=count == 1,
+        closed=len(shift) == 1,
     )
 
 
@@ -127,14 +120,10 @@ def slices3d(azimuths: int = 72, angles: int = 13) -> Group:
     check_group_size(f"slices3d:{azimuths}:{angles}", 3 * azimuths * angles)
     azimuth = np.arange(azimuths) * 360.0 / azimuths
     angle = np.linspace(0.0, 180.0, angles)
-    first, second = (
-        np.array([[1.0, 0, 0], [1, 0, 0], [0, 1, 0]]),
-        np.array([[0, 1.0, 0], [0, 0, 1], [0, 0, 1]]),
-    )
-    axis = (
-        np.cos(np.deg2rad(azimuth))[None, :, None] * first[:, None]
-        + np.sin(np.deg2rad(azimuth))[None, :, None] * second[:, None]
-    )
+    first = np.array([[1.0, 0, 0], [1, 0, 0], [0, 1, 0]])[:, None]
+    second = np.array([[0, 1.0, 0], [0, 0, 1], [0, 0, 1]])[:, None]
+    along = np.deg2rad(azimuth)[None, :, None]
+    axis = np.cos(along) * first + np.sin(along) * second
     vector = np.deg2rad(angle)[None, None, :, None] * axis[:, :, None, :]
     matrices = homogeneous(Rotation.from_rotvec(vector.reshape(-1, 3)).as_matrix())
     kept, cell = distinct_elements(Elements({"space": matrices}, len(matrices)))
@@ -192,13 +181,9 @@ def so3_quadrature(degree: int = 4) -> Group:
         before, after = (around, 0 * around) if pole else (first, second)
         euler.append(np.stack([before, np.full(len(before), angle), after], -1))
         weights.append(np.full(len(before), weight / len(before)))
-    sampled = Rotation.from_euler("ZYZ", np.concatenate(euler))
-    vector = np.rad2deg(sampled.as_rotvec())
-    return make_group(
+    return turn_group(
         f"so3_quadrature:{degree}",
-        {"space": homogeneous(sampled.as_matrix())},
-        coords={"rx": vector[:, 0], "ry": vector[:, 1], "rz": vector[:, 2]},
-        layout=Layout("ball", np.arange(len(vector))),
+        Rotation.from_euler("ZYZ", np.concatenate(euler)),
         measure=f"Haar, exact to degree {degree}",
         closed=degree == 1,  # the half turns about x, y and z
         weights=np.concatenate(weights),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -18,11 +17,9 @@ from .._numpy import ArrayLike, as_numpy
 from ..errors import InputError, whole_number
 from .group import Group, Layout
 from .group_names import register
-from .group_parts import Array, group_part, homogeneous
-from .making import check_group_size, grid_line, group_spec, is_closed, line_group, make_group
-from .plane import factor_group
+from .group_parts import Array, group_part
+from .making import check_group_size, circle_group, factor_group, is_closed, make_group, step_group
 
-Parts = dict[str, Array]
 _MOST_ROWS = 2**24  # in all permutations of a sample
 _MOST_LETTERS = 12  # longer orders are numbered
 _BELOW = Layout("tiles", np.arange(2)[:, None])  # one of two elements below the other
@@ -259,18 +256,7 @@ def hue(n: int = 12) -> Group:
     >>> (hue(3).parts["color"][1] @ [1, 0, 0, 1]).tolist()
     [0.0, 1.0, 0.0, 1.0]
     """
-    from scipy.spatial.transform import Rotation
-
-    n = whole_number("n", n, 1)
-    check_group_size(f"hue:{n}", n)
-    angle = np.arange(n) * 360.0 / n
-    vector = np.deg2rad(angle)[:, None] * np.ones(3) / np.sqrt(3)
-    return make_group(
-        f"hue:{n}",
-        {"color": homogeneous(Rotation.from_rotvec(vector).as_matrix())},
-        coords={"hue": angle},
-        layout=Layout("circle", np.arange(n), {"angle": angle}),
-    )
+    return circle_group("hue", "hue", n)
 
 
 @register()
@@ -280,14 +266,7 @@ def brightness(low: float = 0.5, high: float = 2.0, n: int = 9) -> Group:
     >>> brightness(0.5, 2, 3).coords["brightness"].tolist()
     [0.5, 1.0, 2.0]
     """
-    return factor_group(
-        "brightness",
-        low,
-        high,
-        n,
-        "brightness",
-        lambda factor: {"color": homogeneous(factor[:, None, None] * np.eye(3))},
-    )
+    return factor_group("brightness", "brightness", low, high, n)
 
 
 @register("shifts:8:1")
@@ -299,15 +278,7 @@ def shifts(radius: float, step: float = 1) -> Group:
     >>> shifts(2).coords["shift"].tolist()
     [-2.0, -1.0, 0.0, 1.0, 2.0]
     """
-    return _steps("shifts", "shift", radius, step, lambda shift: {"shift": shift})
-
-
-def _steps(
-    name: str, coordinate: str, radius: float, step: float, parts: Callable[[Array], Parts]
-) -> Group:
-    """Return a window of equal steps about 0, drawn as a line."""
-    line = grid_line(name, radius, step, 1)
-    return line_group(group_spec(name, radius, step), parts(line), coordinate, line)
+    return step_group("shifts", "shift", radius, step)
 
 
 @register("longitudes:36")
@@ -393,7 +364,7 @@ def gains(low: float = 0.25, high: float = 4.0, n: int = 9) -> Group:
     >>> gains(0.5, 2, 3).coords["gain"].tolist()
     [0.5, 1.0, 2.0]
     """
-    return factor_group("gains", low, high, n, "gain", lambda factor: {"gain": factor})
+    return factor_group("gains", "gain", low, high, n)
 
 
 @register("decibels:12:3")
@@ -405,7 +376,7 @@ def decibels(radius: float, step: float = 1) -> Group:
     >>> decibels(20, 20).parts["gain"].tolist()
     [0.1, 1.0, 10.0]
     """
-    return _steps("decibels", "decibels", radius, step, lambda level: {"gain": 10 ** (level / 20)})
+    return step_group("decibels", "decibels", radius, step)
 
 
 @register()
@@ -417,7 +388,7 @@ def speeds(low: float = 0.8, high: float = 1.25, n: int = 9) -> Group:
     >>> speeds(0.5, 2, 3).parts["speed"].tolist()
     [0.5, 1.0, 2.0]
     """
-    return factor_group("speeds", low, high, n, "speed", lambda factor: {"speed": factor})
+    return factor_group("speeds", "speed", low, high, n)
 
 
 @register("semitones:6:1")
@@ -429,6 +400,4 @@ def semitones(radius: float, step: float = 1) -> Group:
     >>> semitones(12, 12).parts["speed"].tolist()
     [0.5, 1.0, 2.0]
     """
-    return _steps(
-        "semitones", "semitones", radius, step, lambda pitch: {"speed": 2 ** (pitch / 12)}
-    )
+    return step_group("semitones", "semitones", radius, step)

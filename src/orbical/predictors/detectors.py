@@ -100,9 +100,14 @@ class DetectorPredictor(Wrapper):
         if not isinstance(batch, Tensor) or batch.ndim != 4:
             got = [*batch.shape] if isinstance(batch, Tensor) else type(batch).__name__
             raise InputError("data", "images [N, 3, H, W] for a detector", got)
-        wanted = self._wanted(batch)
+        usual = _USUAL_SIZE if self._how.letterbox else (batch.shape[2], batch.shape[3])
+        wanted = self.size or usual
         images, grown, offset = _fitted(batch, wanted, self._how.letterbox)
-        raw = self.network(self._passed(images))
+        if self._bytes:
+            images = (images * 255).round().clamp(0, 255)
+        if self._channels_last:
+            images = images.permute(0, 2, 3, 1).contiguous()
+        raw = self.network(images)
         names = [*self.network.declared_outputs]
         outputs = dict(zip(names, raw if isinstance(raw, tuple) else (raw,), strict=True))
         boxes, scores, labels = self._how.read(outputs, wanted)
@@ -110,24 +115,12 @@ class DetectorPredictor(Wrapper):
         shift, scale = (torch.tensor([*pair] * 2, device=boxes.device) for pair in (offset, grown))
         return {"boxes": (boxes - shift) / scale, "scores": scores, "labels": labels}
 
-    def _wanted(self, images: Tensor) -> tuple[int, int]:
-        if self.size is not None:
-            return self.size
-        return _USUAL_SIZE if self._how.letterbox else (images.shape[2], images.shape[3])
-
-    def _passed(self, images: Tensor) -> Tensor:
-        """Return images in the layout and the scale of the network's input."""
-        images = (images * 255).round().clamp(0, 255) if self._bytes else images
-        return images.permute(0, 2, 3, 1).contiguous() if self._channels_last else images
-
     def _chosen(self, boxes: Tensor, scores: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
         """Keep the most confident boxes that no other of their class covers."""
         count = min(_MOST_CANDIDATES, scores.shape[1])
         scores, places = scores.masked_fill(labels < 0, 0).topk(count)
-        boxes, labels = (
-            boxes.gather(1, places[..., None].expand(-1, -1, 4)),
-            labels.gather(1, places),
-        )
+        boxes = boxes.gather(1, places[..., None].expand(-1, -1, 4))
+        labels = labels.gather(1, places)
         kept = scores >= max(self.confidence, torch.finfo(scores.dtype).tiny)
         if self.overlap is not None:
             kept &= _decodings.suppress(boxes, scores, labels, self.overlap)

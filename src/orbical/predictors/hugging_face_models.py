@@ -16,11 +16,11 @@ from torch import Tensor
 from torch.nn.functional import interpolate
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
-from .._imports import import_extra, reading, words_of
+from .._imports import import_extra, reading
 from .._trees import Tree
-from ..errors import InputError, ModelError, OrbicalError
+from ..errors import InputError
 from .model_objects import TorchPredictor, unwrapped_model
-from .predictor import Raw
+from .predictor import Raw, reading_model
 
 _CONFIG, _PROCESSOR = "config.json", "preprocessor_config.json"
 _MARGIN = 0.5  # bicubic resampling overshoots 0 .. 1 by less; normalized images by more
@@ -86,10 +86,9 @@ class HuggingFacePredictor(TorchPredictor):
         with loading_model(Path(folder), "a folder that save_pretrained wrote"):
             names = library.AutoConfig.from_pretrained(folder, **here).architectures or ["none"]
             model = with_all_weights(getattr(library, names[0]), folder, **here)
-            known = (Path(folder) / _PROCESSOR).is_file()
-            processor = (
-                library.AutoImageProcessor.from_pretrained(folder, **here) if known else None
-            )
+            processor = None
+            if (Path(folder) / _PROCESSOR).is_file():
+                processor = library.AutoImageProcessor.from_pretrained(folder, **here)
         predictor = cls(model, processor)
         predictor.source = folder
         return predictor
@@ -148,16 +147,11 @@ def loading_model(path: Path, kind: str) -> Iterator[None]:
 
     hook = register_module_parameter_registration_hook(count)
     try:
-        if path.is_dir():
-            config = (path / _CONFIG).read_text("utf-8")
-            json.loads(config, object_hook=lambda part: check(part.get("num_labels")))
-        yield
-    except OrbicalError:
-        raise
-    except Exception as error:  # the library raises many kinds
-        raise ModelError(
-            f"model: expected {kind}, got {str(path)!r} ({words_of(error)})"
-        ) from error
+        with reading_model(kind, str(path)):
+            if path.is_dir():
+                config = (path / _CONFIG).read_text("utf-8")
+                json.loads(config, object_hook=lambda part: check(part.get("num_labels")))
+            yield
     finally:
         hook.remove()
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from .._imports import import_extra, words_of
+from .._imports import import_extra
 from .._trees import Tree, as_tensors, leaves, tree_map
 from ..errors import InputError, ModelError
 from .model_objects import TorchPredictor
@@ -29,7 +29,10 @@ from .predictor import (
     count_inputs,
     hash_of_model_state,
     model_on_device,
+    reading_model,
 )
+
+_ONNX, _TFLITE = "a readable ONNX file", "a readable TensorFlow Lite file"
 
 
 def _file_hash(path: str) -> str:
@@ -99,7 +102,7 @@ class OnnxPredictor(_File):
         onnxruntime = import_extra("onnxruntime", "onnx", f"the model {path!r}")
         self.source = self._path = path
         self._onnxruntime = onnxruntime
-        with self._explained():  # names in a damaged file may be no text
+        with reading_model(_ONNX, path):  # names in a damaged file may be no text
             self._session = self._open(["CPUExecutionProvider"])
             self._inputs = {entry.name: entry for entry in self._session.get_inputs()}
             self.declared_inputs = {
@@ -111,19 +114,8 @@ class OnnxPredictor(_File):
             self.metadata: dict[str, str] = dict(self._session.get_modelmeta().custom_metadata_map)
 
     def _open(self, providers: list[str]) -> Any:
-        with self._explained():
+        with reading_model(_ONNX, self._path):
             return self._onnxruntime.InferenceSession(self._path, providers=providers)
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except ModelError:
-            raise
-        except Exception as error:
-            raise ModelError(
-                f"model: expected a readable ONNX file, got {self._path!r} ({words_of(error)})"
-            ) from error
 
     @contextmanager
     def ready(self, device: torch.device) -> Iterator[None]:
@@ -180,11 +172,8 @@ class ExportedPredictor(Predictor):
         self._path = program if isinstance(program, str) else None
         self.source = self._path or "torch.export:ExportedProgram"
         if isinstance(program, str):
-            try:
+            with reading_model("an exported program", program):
                 program = torch.export.load(program)
-            except Exception as error:
-                message = f"model: expected an exported program, got {self._path!r} ({error})"
-                raise ModelError(message) from error
         self._program = program
         self._module = program.module()
         self._size = _fixed_batch(program)
@@ -280,13 +269,9 @@ class TflitePredictor(_File):
         runtime = import_extra("ai_edge_litert.interpreter", "litert", purpose, "ai-edge-litert")
         self.source = path
         _check_runtime(path)
-        try:
+        with reading_model(_TFLITE, path):
             self._net = runtime.Interpreter(path, num_threads=torch.get_num_threads())
             self._net.allocate_tensors()
-        except Exception as error:  # ValueError for no model, RuntimeError for unknown operations
-            raise ModelError(
-                f"model: expected a readable TensorFlow Lite file, got {path!r} ({words_of(error)})"
-            ) from error
         self._one_caller = threading.Lock()  # a first look scans while the page asks
         self._inputs = {entry["name"]: entry for entry in self._net.get_input_details()}
         self.declared_inputs = {
@@ -365,10 +350,8 @@ def _check_runtime(path: str) -> None:
     command = [sys.executable, "-c", _FIRST_RUN, path]
     ended = subprocess.run(command, capture_output=True, check=False).returncode
     if ended not in (0, _ERROR_OF_PYTHON):  # of which this process sees the reason itself
-        raise ModelError(
-            f"model: expected a readable TensorFlow Lite file, got {path!r}, which makes LiteRT "
-            f"crash (exit status {ended})"
-        )
+        why = f"which makes LiteRT crash (exit status {ended})"
+        raise ModelError(f"model: expected {_TFLITE}, got {path!r}, {why}")
 
 
 def _declared_shape(entry: Entry) -> list[int | None]:

@@ -64,17 +64,14 @@ class TorchPredictor(Predictor):
             except RuntimeError as error:
                 if not any(words in str(error) for words in _NEEDS_DERIVATIVES):
                     raise
-        outputs = self._run_with_derivatives(batch)
+        with torch.inference_mode(False), torch.enable_grad():
+            batch = tree_map(lambda leaf: leaf.clone(), batch)  # not made in inference mode
+            outputs = _detached(self._run(batch))
         self._differentiates = True
         return outputs
 
     def _run(self, batch: Tree) -> Raw:
         return as_tensors(call_model(self.module, batch, self._named))
-
-    def _run_with_derivatives(self, batch: Tree) -> Raw:
-        with torch.inference_mode(False), torch.enable_grad():
-            batch = tree_map(lambda leaf: leaf.clone(), batch)  # not made in inference mode
-            return _detached(self._run(batch))
 
     def cast(self, leaf: object) -> object:
         """Return a floating-point tensor in the precision of the weights, and anything else as is.

@@ -14,7 +14,7 @@ import torch
 
 from .._imports import words_of
 from .._trees import Tree, tree_map
-from ..errors import ModelError
+from ..errors import ModelError, OrbicalError
 
 Raw = Any
 """What a model returns, before a task reads it."""
@@ -118,6 +118,23 @@ class Wrapper(Predictor):
         return None if inner is None else hash_of_model_state(f"{inner} {self._about}", {})
 
 
+@contextmanager
+def reading_model(kind: str, path: object) -> Iterator[None]:
+    """Raise what the reader of a model's file raises as a `ModelError`: libraries raise many kinds.
+
+    >>> with reading_model("a readable ONNX file", "net.onnx"):
+    ...     raise ValueError("no graph")
+    Traceback (most recent call last):
+    orbical.errors.ModelError: model: expected a readable ONNX file, got 'net.onnx' (no graph)
+    """
+    try:
+        yield
+    except OrbicalError:
+        raise
+    except Exception as error:
+        raise ModelError(f"model: expected {kind}, got {path!r} ({words_of(error)})") from error
+
+
 def to_numpy(batch: Tree) -> Tree:
     """Convert a batch of tensors to NumPy arrays."""
     return tree_map(lambda leaf: leaf.detach().cpu().numpy(), batch)
@@ -144,10 +161,7 @@ def takes_nothing(function: Callable[..., object]) -> bool:
     >>> takes_nothing(lambda: 1), takes_nothing(lambda *x: x), takes_nothing(max)
     (True, False, False)
     """
-    try:
-        return not inspect.signature(function).parameters
-    except (TypeError, ValueError):  # functions written in C may have no signature
-        return False
+    return _parameters(function) == []
 
 
 def parameter_names(function: Callable[..., object]) -> frozenset[str]:
@@ -156,12 +170,16 @@ def parameter_names(function: Callable[..., object]) -> frozenset[str]:
     >>> sorted(parameter_names(lambda x, /, mask=None, **others: x))
     ['mask']
     """
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # functions written in C may have no signature
-        return frozenset()
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return frozenset(parameter.name for parameter in parameters if parameter.kind in kinds)
+    return frozenset(one.name for one in _parameters(function) or () if one.kind in kinds)
+
+
+def _parameters(function: Callable[..., object]) -> list[inspect.Parameter] | None:
+    """Return the parameters of a function; one written in C may have no signature."""
+    try:
+        return [*inspect.signature(function).parameters.values()]
+    except (TypeError, ValueError):
+        return None
 
 
 @contextmanager

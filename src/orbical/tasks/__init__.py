@@ -18,7 +18,6 @@ from ._maps import (
     reduced_label_maps,
     slice_picture,
 )
-from ._variables import ACTION_DEFECT, Variable
 from .atoms import DEFAULT_QUANTITIES, Atoms
 from .classification import CLASS_PROBABILITY, Choice, Classification, Ordinal, class_probabilities
 from .dense_regression import DenseRegression
@@ -32,7 +31,7 @@ from .quantities import UNITS, Quantities, quantity_rounding
 from .regression import Mixed, Regression
 from .segmentation import Segmentation
 from .structures import SYMBOLS, batch_structures, display_name, is_structure
-from .task import Reader, Task
+from .task import ACTION_DEFECT, Reader, Task, Variable
 from .text_lines import Text
 from .uncertainty import uncertainty_variances
 

@@ -11,8 +11,8 @@ from torch import Tensor
 from .._trees import to_device
 from ..actions import Boxes
 from ..groups import Group
-from ._variables import Variable, per_element
 from .detection_matching import iou
+from .task import Variable, per_element
 
 END = -1
 """What follows the last character of a row."""

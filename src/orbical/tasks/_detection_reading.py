@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from .._arrays import as_array
 from ..errors import InputError, ModelError
-from ._reading import is_real, single_or_double, unreadable_output
+from ._reading import is_real, single_or_double, unreadable_output, wrong_output
 from .detection_matching import Detections, inverted_detection_boxes
 
 _NAMES = {
@@ -125,7 +125,7 @@ def _fields(view: Mapping[str, Any]) -> tuple[Tensor, Tensor, Tensor]:
         name = next((name for name in names if name in view), None)
         if name is None or not isinstance(view[name], Tensor):
             fields = sorted(map(str, view))
-            raise ModelError(f"model output: expected {_EXPECTED}, got a dictionary of {fields}")
+            raise wrong_output(_EXPECTED, f"a dictionary of {fields}")
         found.append(view[name])
     return found[0], found[1], found[2]
 
@@ -136,7 +136,7 @@ def _padded(views: list[tuple[Tensor, Tensor, Tensor]]) -> tuple[Tensor, Tensor,
         if box.ndim != 2 or box.shape[-1] != 4 or not len(box) == len(confidence) == len(label):
             raise _misshapen("[n, 4], [n] and [n] for a view", box, confidence, label)
     if not views:
-        raise ModelError(f"model output: expected {_EXPECTED}, got an empty list")
+        raise wrong_output(_EXPECTED, "an empty list")
     box, confidence, label = (
         pad_sequence([part.double() for part in parts], batch_first=True, padding_value=-1.0)
         for parts in zip(*views, strict=True)
@@ -145,11 +145,8 @@ def _padded(views: list[tuple[Tensor, Tensor, Tensor]]) -> tuple[Tensor, Tensor,
 
 
 def _misshapen(expected: str, *parts: Tensor) -> ModelError:
-    shapes = [tuple(part.shape) for part in parts]
-    return ModelError(
-        f"model output: expected {expected}, got boxes {shapes[0]}, scores {shapes[1]} and labels "
-        f"{shapes[2]}"
-    )
+    box, confidence, label = (tuple(part.shape) for part in parts)
+    return wrong_output(expected, f"boxes {box}, scores {confidence} and labels {label}")
 
 
 def _most_confident(found: Detections, most: int) -> Detections:

@@ -21,9 +21,10 @@ from torch import Tensor
 
 from .._trees import Tree
 from ..actions import Action, ClassMaps, ValueMaps, Window, action_view, central_image
-from ..errors import InputError, ModelError
+from ..errors import InputError
 from ..groups import Group
-from .task import Task
+from ._reading import wrong_output
+from .task import Task, Variable, per_element
 
 MAP = ("map_row", "map_column")
 _LEAST = 1e-9  # of an area, so that nothing is not divided by nothing
@@ -74,10 +75,8 @@ class MapTask(Task):
         sides = tuple(self.primary(outputs).shape[3:])
         if isinstance(moved, Tensor) and moved.shape[-len(sides) :] != sides:
             kind, inputs = ("voxels", "volumes") if len(sides) == 3 else ("pixels", "images")
-            raise ModelError(
-                f"model output: expected maps of {tuple(moved.shape[-len(sides) :])} {kind}, as "
-                f"the {inputs} have, got {sides}; resize them with read="
-            )
+            expected = f"maps of {tuple(moved.shape[-len(sides) :])} {kind}, as the {inputs} have"
+            raise wrong_output(expected, sides, "resize them with read=")
         return outputs
 
     def check_size(self, true: tuple[int, ...], predicted: tuple[int, ...]) -> None:
@@ -324,7 +323,8 @@ class Tally(NamedTuple):
         both: pixels of each class in prediction and truth.
         either: pixels of each class in prediction or truth.
         region: mean confidence of the pixels predicted as each class; NaN if there are none.
-        bins: count, and sums of confidence and of correctness, by bin of confidence.
+        bins: count, and sums of confidence and of correctness, by bin of confidence; and the
+            expected calibration error of each view, NaN where nothing is judged.
     """
 
     both: Tensor
@@ -345,6 +345,8 @@ def tally(sure: Tensor, predicted: Tensor, truth: Tensor, judged: Tensor, classe
     >>> found = tally(maps / 2, maps, torch.tensor([[[0, 0, 1, 1]]]), maps >= 0, 2)
     >>> found.both.tolist(), found.either.tolist(), found.region.tolist()
     ([[[1, 2]]], [[[2, 3]]], [[[0.0, 0.5]]])
+    >>> tally(0.9 + 0.0 * maps, maps, 0 * maps, maps < 2, 2).bins["sample_ece"]
+    tensor([[0.6500]])
     """
     sure = sure.nan_to_num(0.0)
     cell = (sure * BINS).ceil_().clamp_(1, BINS).int()
@@ -360,19 +362,22 @@ def tally(sure: Tensor, predicted: Tensor, truth: Tensor, judged: Tensor, classe
         "pixel_confidence": total.sum((-3, -2)).float() / _STEPS,
         "pixel_correct": count[..., 1, :].sum(-2).float(),
     }
+    apart = (bins["pixel_correct"] - bins["pixel_confidence"]).abs().sum(-1)
+    bins["sample_ece"] = apart / bins["pixel_count"].sum(-1)
     region = total.sum((-2, -1)).float() / _STEPS / said
     return Tally(both, said + true - both, region, bins)
 
 
-def binned_error(bins: dict[str, Tensor]) -> Tensor:
-    """Return the expected calibration error of the pixels of each view, NaN where there are none.
-
-    >>> sure, maps = torch.tensor([[[0.9, 0.9]]]), torch.tensor([[[0, 1]]])
-    >>> binned_error(tally(sure, maps, 0 * maps, sure > 0, 2).bins)
-    tensor([[0.4000]])
-    """
-    apart = (bins["pixel_correct"] - bins["pixel_confidence"]).abs().sum(-1)
-    return apart / bins["pixel_count"].sum(-1)
+def tally_variables(places: str, view: str) -> dict[str, Variable]:
+    """Declare the bins of a `Tally` of pixels or points, and the calibration error of a view."""
+    summed = f"of the {places} in bins of confidence"
+    error = f"expected calibration error of the {places} of one {view}"
+    return {
+        "pixel_count": per_element(f"number {summed}", "bin"),
+        "pixel_confidence": per_element(f"summed confidence {summed}", "bin"),
+        "pixel_correct": per_element(f"number of correct ones {summed}", "bin"),
+        "sample_ece": per_element(error, unit="share", higher_is_better=False),
+    }
 
 
 def class_votes(winners: Tensor, valid: Tensor | None, classes: int) -> Tensor:

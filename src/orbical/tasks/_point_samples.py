@@ -13,7 +13,8 @@ from .. import actions
 from .._ragged import NODES, from_ragged, graph_fields, to_padded
 from .._trees import Tree
 from ..actions import Action, ActionTree, Frames, flat_actions
-from ..errors import InputError, ModelError
+from ..errors import InputError
+from ._reading import wrong_output
 
 CLOUDS = {"pos": actions.Points(), "mask": actions.Rows()}
 """The usual actions on clouds of different sizes."""
@@ -34,10 +35,10 @@ def check_frames(action: Action, count: int, moved: Tree) -> None:
     expected = action.counted(moved.shape[-1])
     if count not in expected:
         what = "samples" if action.hop == 1 else f"frames, {action.hop:g} samples apart,"
-        raise ModelError(
-            f"model output: expected one for each of the {expected[0]} {what} of a signal, [sample,"
-            f" frame, ...], got {count}; for other frames pass their action, orbical.actions."
-            "Frames(hop)"
+        raise wrong_output(
+            f"one for each of the {expected[0]} {what} of a signal, [sample, frame, ...]",
+            count,
+            "for other frames pass their action, orbical.actions.Frames(hop)",
         )
 
 
@@ -130,10 +131,8 @@ def point_mask(moved: Tree, points: int) -> Tensor | None:
     if mask is None or mask.ndim != 3:
         return None
     if mask.shape[-1] != points:
-        raise ModelError(
-            f"model output: expected a prediction for each of {mask.shape[-1]} points, including "
-            f"padding, got {points}"
-        )
+        expected = f"a prediction for each of {mask.shape[-1]} points, including padding"
+        raise wrong_output(expected, points)
     return mask.bool()
 
 

@@ -30,8 +30,7 @@ def class_indices(target: object, count: int, dims: int, axis: int, expected: st
         labels, further = labels.squeeze(axis), False
     if labels.ndim != dims or labels.is_floating_point() or labels.is_complex():
         indices = f"labels.argmax({axis})" if further else "labels.astype(int)"
-        remedy = f"pass class indices, e.g. {indices}"
-        raise InputError("labels", expected, described_value(labels), remedy=remedy)
+        raise wrong_truth(expected, labels, f"pass class indices, e.g. {indices}")
     return labels
 
 
@@ -55,14 +54,9 @@ def described_value(given: object) -> str:
 
 def how_to_read(given: object) -> str:
     """Return the remedy for an output that holds what the task needs somewhere inside."""
-    parts = (
-        given
-        if isinstance(given, Mapping)
-        else dict(enumerate(given))
-        if isinstance(given, tuple)
-        else {}
-    )
-    key = next((name for name, part in parts.items() if isinstance(part, Tensor)), None)
+    items = enumerate(given) if isinstance(given, tuple) else ()
+    parts = given.items() if isinstance(given, Mapping) else items
+    key = next((name for name, part in parts if isinstance(part, Tensor)), None)
     picked = "..." if key is None else f"out[{key!r}]"
     return (
         f"pass read=lambda out: {picked} to ob.scan, or select the outputs with --read "
@@ -100,9 +94,22 @@ def size_of_view(size: object, input: object) -> tuple[int, int]:
 
 def unreadable_output(given: object, expected: str) -> ModelError:
     """Return the error for a raw model output that a task cannot read."""
-    return ModelError(
-        f"model output: expected {expected}, got {described_value(given)}; {how_to_read(given)}"
-    )
+    return wrong_output(expected, described_value(given), how_to_read(given))
+
+
+def wrong_output(expected: str, got: object, remedy: str = "") -> ModelError:
+    """Return the error for a model output, of which `got` says in words what it is.
+
+    >>> print(wrong_output("9 points", 8, "pass swaps="))
+    model output: expected 9 points, got 8; pass swaps=
+    """
+    more = f"; {remedy}" if remedy else ""
+    return ModelError(f"model output: expected {expected}, got {got}{more}")
+
+
+def wrong_truth(expected: str, given: Tensor, remedy: str = "") -> InputError:
+    """Return the error for true values of another type or shape than a task expects."""
+    return InputError("labels", expected, described_value(given), remedy=remedy)
 
 
 def single_or_double(values: Tensor) -> Tensor:

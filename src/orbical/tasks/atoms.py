@@ -14,10 +14,9 @@ from torch.nn.functional import pad
 from .._ragged import is_graph, to_padded
 from .._trees import Tree
 from ..actions import ActionTree, Points, Rows, Trivial, Vectors
-from ..errors import InputError, ModelError, unknown_name
+from ..errors import InputError, unknown_name
 from ..groups import Elements
-from ._reading import as_truth, described_value, how_to_read, is_real
-from ._variables import Variable, per_element, per_sample
+from ._reading import as_truth, described_value, how_to_read, is_real, wrong_output
 from .quantities import (
     MEASURES,
     PER_ATOM,
@@ -37,7 +36,7 @@ from .structures import (
     structure_names,
     structures_from_graphs,
 )
-from .task import Reader, Results, Task
+from .task import Reader, Results, Task, Variable, per_element, per_sample
 
 __all__ = ["Atoms"]
 
@@ -118,9 +117,8 @@ class Atoms(Task):
         inputs = complete_structures(inputs)
         flat = torch.linalg.det(inputs["cell"].double()) == 0
         if "stress" in self.quantities and bool(flat.any()):
-            raise InputError(
-                "stress", "a cell with a volume", f"none in molecule {int(flat.int().argmax())}"
-            )
+            got = f"none in molecule {int(flat.int().argmax())}"
+            raise InputError("stress", "a cell with a volume", got)
         if not isinstance(truth, Mapping):
             return inputs, truth
         if truth and not {*truth} & {*UNITS}:  # other quantities are ignored
@@ -184,30 +182,22 @@ class Atoms(Task):
             given = (given,)
         if isinstance(given, tuple) and len(given) == len(self.quantities):
             given = dict(zip(self.quantities, given, strict=True))
-        missing = [q for q in self.quantities if not isinstance(given, dict) or q not in given]
-        if missing:
-            raise ModelError(
-                f"model output: expected a dictionary of {', '.join(self.quantities)}, got "
-                f"{described_value(given)}; request less with quantities=; {how_to_read(given)}"
-            )
+        if not isinstance(given, dict) or not {*self.quantities} <= {*given}:
+            expected = f"a dictionary of {', '.join(self.quantities)}"
+            remedy = f"request less with quantities=; {how_to_read(given)}"
+            raise wrong_output(expected, described_value(given), remedy)
         counts = {q: len(x) if isinstance(x := given[q], Tensor) and x.ndim else 0 for q in given}
         if len({counts[q] for q in self.quantities} - {0}) > 1:
-            forms = (f"{q} [{', '.join(('molecule', *SHAPES[q]))}]" for q in self.quantities)
+            forms = ", ".join(map(_form, self.quantities))
             shapes = (f"{q} {tuple(getattr(given[q], 'shape', ()))}" for q in self.quantities)
-            raise ModelError(
-                f"model output: expected {', '.join(forms)} of the same molecules, got "
-                f"{', '.join(shapes)}"
-            )
+            raise wrong_output(f"{forms} of the same molecules", ", ".join(shapes))
         count = max(counts[q] for q in self.quantities)
         blocks = {}
         for name in self.quantities:
             values = given[name]
             fitted = shaped_quantity(name, values, count) if is_real(values) else None
             if fitted is None:
-                raise ModelError(
-                    f"model output: expected {name} [{', '.join(('molecule', *SHAPES[name]))}], "
-                    f"got {described_value(values)}"
-                )
+                raise wrong_output(_form(name), described_value(values))
             blocks[name] = fitted if fitted.dtype == torch.float64 else fitted.float()
         return {"answer": self._output.join(blocks)}
 
@@ -216,10 +206,8 @@ class Atoms(Task):
         numbers, answer = moved["numbers"], outputs["answer"]
         padding = self._padding(numbers)
         if "forces" in self.quantities and padding.shape != answer.shape:
-            raise ModelError(
-                f"model output: expected forces on the {numbers.shape[-1]} atoms of the batch, "
-                f"including padding, got {self._output.atoms(answer.shape[-1])}"
-            )
+            expected = f"forces on the {numbers.shape[-1]} atoms of the batch, including padding"
+            raise wrong_output(expected, self._output.atoms(answer.shape[-1]))
         return {"answer": answer.masked_fill(padding, torch.nan), "numbers": numbers}
 
     def _padding(self, numbers: Tensor) -> Tensor:
@@ -337,6 +325,10 @@ class Atoms(Task):
             summary["score"] = summary[f"{self.chosen}_vs_truth"]
             summary["consensus_vs_truth"] = self.score(consensus[None], target[None], None)[0]
         return self._sample_first(summary, target is not None)
+
+
+def _form(quantity: str) -> str:
+    return f"{quantity} [{', '.join(('molecule', *SHAPES[quantity]))}]"
 
 
 def _apart(data: Any) -> tuple[Any, Any]:

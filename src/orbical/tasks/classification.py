@@ -22,9 +22,9 @@ from ._reading import (
     is_real,
     single_or_double,
     unreadable_output,
+    wrong_output,
 )
-from ._variables import SHARE, Variable, per_element
-from .task import Reader, Results, Task
+from .task import SHARE, Reader, Results, Task, Variable, per_element
 
 __all__ = ["Choice", "Classification", "Ordinal"]
 
@@ -204,10 +204,8 @@ class Classification(SampleClassTask):
         given = self.picked(raw)
         if not is_real(given) or given.ndim not in (1, 2) or 0 in given.shape[1:]:
             raise unreadable_output(given, "[sample, class], or [sample] of class 1 of two")
-        if given.ndim == 1 and not given.is_floating_point():
-            raise unreadable_output(
-                given, "the scores of classes, [sample, class]"
-            )  # not predictions
+        if given.ndim == 1 and not given.is_floating_point():  # predictions
+            raise unreadable_output(given, "the scores of classes, [sample, class]")
         return class_probabilities(given, outputs or self.outputs)
 
     def check_target(self, target: object, count: int) -> Tensor:
@@ -262,11 +260,9 @@ def class_probabilities(given: Tensor, outputs: str) -> Tensor:
         return given.softmax(1)
     total = given.sum(1)
     if bool((given < -1e-6).any()) or bool(((total - 1).abs() > 1e-3).any()):
-        raise ModelError(
-            "model output: expected probabilities, got classes that are negative or sum to "
-            f"{number(float(total.min()))} .. {number(float(total.max()))}; for logits pass "
-            "outputs='logits'"
-        )
+        sums = f"{number(float(total.min()))} .. {number(float(total.max()))}"
+        got = f"classes that are negative or sum to {sums}"
+        raise wrong_output("probabilities", got, "for logits pass outputs='logits'")
     return given.clamp_min(0)
 
 
@@ -415,11 +411,8 @@ class Choice(Classification):
         said = [str(text).strip().rstrip(".").lower() for text in texts]
         for text in said:
             if text not in letters and text not in names:
-                known = ", ".join(letters).upper()
-                raise ModelError(
-                    f"model output: expected a score for each option, or one of {known} for each "
-                    f"question, got {text!r}"
-                )
+                one = f"one of {', '.join(letters).upper()} for each question"
+                raise wrong_output(f"a score for each option, or {one}", repr(text))
         chosen = [(letters if text in letters else names).index(text) for text in said]
         return torch.eye(len(names), dtype=torch.float64)[chosen]
 

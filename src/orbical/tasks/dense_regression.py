@@ -9,7 +9,7 @@ from torch import Tensor
 
 from .._trees import Tree
 from ..actions import Action, ActionTree, ValueMaps, nonfinite_sample
-from ..errors import InputError, ModelError, check_name
+from ..errors import InputError, check_name
 from ..groups import Elements
 from ._maps import (
     MAP,
@@ -21,9 +21,8 @@ from ._maps import (
     seen_map_mean,
     vector_lengths,
 )
-from ._reading import as_truth, described_value, output_of
-from ._variables import About, Variable, per_element, per_sample
-from .task import Move, Orbit, Reader, Results
+from ._reading import as_truth, output_of, wrong_output, wrong_truth
+from .task import About, Move, Orbit, Reader, Results, Variable, per_element, per_sample
 from .uncertainty import uncertain_outputs
 
 __all__ = ["DenseRegression"]
@@ -116,19 +115,16 @@ class DenseRegression(MapTask):
         output_of(mean, "maps", "sample", "component", *self._sides)
         many = getattr(self.output, "widths", mean.shape[1:2])
         if self.representation != "trivial" and mean.shape[1] not in many:
-            raise ModelError(
-                f"model output: expected {' or '.join(map(str, many))} components of each "
-                f"{self.representation}, got {mean.shape[1]}"
-            )
+            some = " or ".join(map(str, many))
+            raise wrong_output(f"{some} components of each {self.representation}", mean.shape[1])
         variance = found.get("variance")
         components = (1, mean.shape[1]) if self.representation == "trivial" else (1,)
         if variance is not None and (
             variance.shape[2:] != mean.shape[2:] or variance.shape[1] not in components
         ):
-            raise ModelError(
-                f"model output: expected a variance of {components[-1]} components and of the size "
-                f"of the mean {tuple(mean.shape)}, got {tuple(variance.shape)}"
-            )
+            size = f"the size of the mean {tuple(mean.shape)}"
+            expected = f"a variance of {components[-1]} components and of {size}"
+            raise wrong_output(expected, tuple(variance.shape))
         return found
 
     def faults(self, outputs: Tree) -> dict[str, Tensor]:
@@ -143,21 +139,14 @@ class DenseRegression(MapTask):
         maps: Tensor = as_truth(target, count)
         maps = self._as_maps(maps if maps.is_floating_point() else maps.float())
         if maps.ndim != 2 + len(self._sides) or maps.is_complex():
-            raise InputError(
-                "labels",
-                f"maps [sample, component, {', '.join(self._sides)}]",
-                described_value(maps),
-            )
+            raise wrong_truth(f"maps [sample, component, {', '.join(self._sides)}]", maps)
         lacking = nonfinite_sample(maps) is not None
         if lacking and bool(maps.isinf().any()):
             raise InputError("labels", "finite numbers", "infinite values", remedy="NaN is unknown")
         unknown = maps.isnan().flatten(1).all(1).nonzero() if lacking else torch.zeros(0)
         if len(unknown):
-            raise InputError(
-                "labels",
-                "some known pixel of each sample",
-                f"only NaN for sample {int(unknown[0])}",
-            )
+            got = f"only NaN for sample {int(unknown[0])}"
+            raise InputError("labels", "some known pixel of each sample", got)
         return maps.float()
 
     def check_range(self, target: Tensor, outputs: Tree) -> None:

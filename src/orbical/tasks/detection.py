@@ -14,7 +14,6 @@ from ..errors import InputError, real_number, whole_number
 from ..groups import Elements, Group
 from ._detection_reading import detection_faults, read_detections, read_true_objects
 from ._reading import as_truth, class_names, described_value, size_of_view
-from ._variables import SHARE, Variable, per_element
 from .detection_matching import (
     BORDER,
     Consensus,
@@ -31,7 +30,7 @@ from .detection_matching import (
     key_match,
     top_detection,
 )
-from .task import Reader, Results, Task
+from .task import SHARE, Reader, Results, Task, Variable, per_element
 
 __all__ = ["Detection"]
 

@@ -12,9 +12,8 @@ from ..actions import Action, ActionTree
 from ..errors import InputError
 from ..groups import Elements
 from ._maps import MAP, MapTask, map_block_means, masked_map_mean, vector_lengths
-from ._reading import as_truth, described_value, output_of
-from ._variables import Variable, per_element
-from .task import Reader, Results
+from ._reading import as_truth, output_of, wrong_truth
+from .task import Reader, Results, Variable, per_element
 
 __all__ = ["Flow", "angle_between"]
 
@@ -91,11 +90,7 @@ class Flow(MapTask):
         """Check true displacements `[N, 2, H, W]`."""
         flow = as_truth(target, count)
         if flow.ndim != 4 or flow.shape[1] != 2 or not flow.is_floating_point():
-            raise InputError(
-                "labels",
-                "floating-point displacements [sample, 2, row, column]",
-                described_value(flow),
-            )
+            raise wrong_truth("floating-point displacements [sample, 2, row, column]", flow)
         if actions.nonfinite_sample(flow) is not None:
             raise InputError("labels", "a finite flow", "NaN or infinite values")
         return flow.float()

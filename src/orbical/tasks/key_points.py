@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .._trees import Tree, to_device
 from ..actions import ActionTree, Images, PixelPoints, action_matrices, checked_swaps
-from ..errors import InputError, ModelError, real_number
+from ..errors import InputError, real_number
 from ..groups import Elements, Group
 from ._reading import (
     as_truth,
@@ -20,9 +20,10 @@ from ._reading import (
     output_of,
     single_or_double,
     size_of_view,
+    wrong_output,
+    wrong_truth,
 )
-from ._variables import SHARE, Variable, per_element
-from .task import Reader, Results, Task
+from .task import SHARE, Reader, Results, Task, Variable, per_element
 
 __all__ = ["COCO_EDGES", "COCO_SIGMAS", "COCO_SWAPS", "KeyPoints"]
 
@@ -136,10 +137,8 @@ class KeyPoints(Task):
         found = {"points": given[..., :2]}
         if scores is not None:
             if not is_real(scores) or scores.shape != given.shape[:2]:
-                raise ModelError(
-                    f"model output: expected a confidence of each point, {tuple(given.shape[:2])}, "
-                    f"got {described_value(scores)}"
-                )
+                expected = f"a confidence of each point, {tuple(given.shape[:2])}"
+                raise wrong_output(expected, described_value(scores))
             found["confidence"] = single_or_double(scores)
         self._check_predicted(given.shape[1])
         return found
@@ -163,11 +162,8 @@ class KeyPoints(Task):
         points = as_truth(target, count)
         points = points if points.is_floating_point() else points.double()
         if points.ndim != 3 or points.shape[-1] not in (2, 3):
-            raise InputError(
-                "labels",
-                "points [sample, point, 3] (x, y, visibility) or [sample, point, 2]",
-                described_value(points),
-            )
+            expected = "points [sample, point, 3] (x, y, visibility) or [sample, point, 2]"
+            raise wrong_truth(expected, points)
         place = points[..., :2]
         if points.shape[-1] == 3:
             seen = points[..., 2]
@@ -192,15 +188,10 @@ class KeyPoints(Task):
     def _check_predicted(self, count: int) -> None:
         """Check the number of points of a model against the settings."""
         if len(self.sigmas) not in (1, count):
-            raise ModelError(
-                f"model output: expected {len(self.sigmas)} points, one for each of sigmas=, got "
-                f"{count}"
-            )
+            raise wrong_output(f"{len(self.sigmas)} points, one for each of sigmas=", count)
         if self._largest() >= count:
-            raise ModelError(
-                f"model output: expected at least {self._largest() + 1} points, which swaps= or "
-                f"edges= name, got {count}"
-            )
+            expected = f"at least {self._largest() + 1} points, which swaps= or edges= name"
+            raise wrong_output(expected, count)
 
     def _largest(self) -> int:
         """Return the largest index of a point that the settings name, -1 if none do."""
@@ -220,8 +211,7 @@ class KeyPoints(Task):
         about["confidence"] = per_element("mean confidence of the points", unit="share")
         if labeled:
             about |= {
-                "oks": per_element("object key-point similarity", **SHARE),
-                "pck": per_element("share of points close to the true ones", **SHARE),
+                **{name: per_element(meaning, **SHARE) for name, meaning in MEANINGS.items()},
                 "distance": per_element(
                     "mean distance from the true points", unit="px", higher_is_better=False
                 ),
@@ -288,9 +278,8 @@ class KeyPoints(Task):
             unknown = ~judged.any(-1)
             mean = sure.where(judged, 0).sum(-1) / judged.sum(-1)
             extras["confidence"] = mean.masked_fill(unknown, torch.nan)
-            extras["correct"] = (
-                (found["oks"] >= CORRECT_OKS).float().masked_fill(unknown, torch.nan)
-            )
+            right = (found["oks"] >= CORRECT_OKS).float()
+            extras["correct"] = right.masked_fill(unknown, torch.nan)
         extras["point_correct"] = found["point_correct"]
         return extras
 

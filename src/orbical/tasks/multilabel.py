@@ -10,18 +10,12 @@ from torch import Tensor
 
 from .._text import number
 from ..actions import ActionTree
-from ..errors import InputError, ModelError, real_number
+from ..errors import InputError, real_number
 from ..groups import Elements
 from ._answers import ANSWER, answer_codes
-from ._reading import (
-    as_truth,
-    described_value,
-    output_of,
-    single_or_double,
-)
-from ._variables import SHARE, Variable, per_element
+from ._reading import as_truth, output_of, single_or_double, wrong_output, wrong_truth
 from .classification import Representation, SampleClassTask
-from .task import Reader, Results
+from .task import SHARE, Reader, Results, Variable, per_element
 
 __all__ = ["MultiLabel"]
 
@@ -99,22 +93,16 @@ class MultiLabel(SampleClassTask):
         if (outputs or self.outputs) == "logits":
             return given.sigmoid()
         if bool(((given < -1e-6) | (given > 1 + 1e-6)).any()):
-            raise ModelError(
-                f"model output: expected probabilities, got {number(float(given.min()))} .. "
-                f"{number(float(given.max()))}; for logits pass outputs='logits'"
-            )
+            got = f"{number(float(given.min()))} .. {number(float(given.max()))}"
+            raise wrong_output("probabilities", got, "for logits pass outputs='logits'")
         return given.clamp(0, 1)
 
     def check_target(self, target: object, count: int) -> Tensor:
         """Check labels `[N, K]` of 0, 1 and, where unknown, NaN."""
         labels = as_truth(target, count)
         if labels.ndim != 2 or labels.is_complex() or labels.shape[1] == 0:
-            raise InputError(
-                "labels",
-                "0 or 1 for each label, [sample, label]",
-                described_value(labels),
-                remedy="for one class of each sample use task='classification'",
-            )
+            remedy = "for one class of each sample use task='classification'"
+            raise wrong_truth("0 or 1 for each label, [sample, label]", labels, remedy)
         labels = labels.float()
         known = labels[labels.isfinite()]
         if bool(labels.isinf().any()) or not bool(((known == 0) | (known == 1)).all()):

@@ -12,7 +12,7 @@ from .._trees import Tree
 from ..actions import Action, ActionTree
 from ..errors import InputError
 from ..groups import Elements
-from ._maps import binned_error, class_votes, map_vote_disagreement, tally
+from ._maps import class_votes, map_vote_disagreement, tally, tally_variables
 from ._point_samples import (
     CLOUDS,
     blank_padding,
@@ -21,14 +21,9 @@ from ._point_samples import (
     point_action,
     point_mask,
 )
-from ._reading import (
-    class_indices,
-    output_of,
-    single_or_double,
-)
-from ._variables import SHARE, Variable, per_element, per_sample
+from ._reading import class_indices, output_of, single_or_double
 from .classification import ClassTask, class_probabilities
-from .task import Orbit, Reader, Results
+from .task import SHARE, Orbit, Reader, Results, Variable, per_element, per_sample
 
 __all__ = ["PointClassification"]
 
@@ -207,11 +202,9 @@ class PointClassification(ClassTask):
             "class_iou": both / either,  # 0 / 0 is NaN: it does not occur
             "mean_iou": (both / either).nanmean(-1),
             **bins,
-            "sample_ece": binned_error(bins),
         }
 
 
-_SUM = "of the points in bins of confidence"
 _UNLABELED = {
     "consensus_probabilities": per_sample("mean probabilities", "point", "class", optional=True),
     "changed_pixels": per_sample("share of points whose class changes along the orbit"),
@@ -225,12 +218,5 @@ _LABELED = {
     "point_correct": per_element("1 if correct, 0 if not, NaN if not judged", "point"),
     "class_iou": per_element("intersection over union of each class", "class", **SHARE),
     "mean_iou": per_element("mean intersection over union of the classes that occur", **SHARE),
-    "pixel_count": per_element(f"number {_SUM}", "bin"),
-    "pixel_confidence": per_element(f"summed confidence {_SUM}", "bin"),
-    "pixel_correct": per_element(f"number of correct ones {_SUM}", "bin"),
-    "sample_ece": per_element(
-        "expected calibration error of the points of one sample",
-        unit="share",
-        higher_is_better=False,
-    ),
+    **tally_variables("points", "sample"),
 }

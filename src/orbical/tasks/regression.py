@@ -24,9 +24,8 @@ from ._point_samples import (
     point_mask,
     repeated_point_samples,
 )
-from ._reading import as_truth, described_value, is_real
-from ._variables import About, Variable, per_element, per_sample
-from .task import Move, Orbit, Reader, Results, Task
+from ._reading import as_truth, described_value, is_real, wrong_output
+from .task import About, Move, Orbit, Reader, Results, Task, Variable, per_element, per_sample
 from .uncertainty import (
     check_uncertainty_form,
     checked_uncertainty,
@@ -110,8 +109,7 @@ class Regression(Task):
         parts = uncertain_outputs(self.picked(raw), self.uncertainty)
         mean = self._as_rows(parts["mean"], "model output", ModelError)
         if isinstance(self.output, actions.Vectors) and mean.shape[-1] not in (2, 3):
-            width = mean.shape[-1]
-            raise ModelError(f"model output: expected vectors of 2 or 3 components, got {width}")
+            raise wrong_output("vectors of 2 or 3 components", mean.shape[-1])
         return checked_uncertainty({**parts, "mean": mean}, self.output)
 
     def take(self, data: object) -> object:
@@ -212,9 +210,8 @@ class Regression(Task):
 
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
         """Return the squared distance of un-transformed outputs from their mean, `[K, B]`."""
-        return (
-            self._apart(outputs, center[None]).nan_to_num(0.0).double().square().flatten(2).sum(-1)
-        )
+        apart = self._apart(outputs, center[None]).nan_to_num(0.0)
+        return apart.double().square().flatten(2).sum(-1)
 
     def _apart(self, outputs: Tensor, reference: Tensor) -> Tensor:
         """Return what is measured of the difference from a reference, `[K, B, ..., d]`."""
@@ -342,10 +339,7 @@ class Mixed(Regression):
         if isinstance(representation, str):
             pairs = (pair.partition("=") for pair in representation.split(",") if pair.strip())
             representation = {name.strip(): kind.strip() for name, _, kind in pairs}
-        forms = {
-            name: Action.from_record(form) if isinstance(form, Mapping) else form
-            for name, form in representation.items()
-        }
+        forms = {name: actions.restored_setting(form) for name, form in representation.items()}
         if not forms:
             raise InputError("representation", "an output such as {'center': 'position'}", "none")
         moves = {name: _output_action(form) for name, form in forms.items()}
@@ -437,14 +431,12 @@ class Mixed(Regression):
 
     def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: Orbit) -> Results:
         """Return the gap of each output."""
-        apart = self._blocks.split(
-            self.output.difference(orbit.home, orbit.consensus[None]).double()
-        )
-        squares = {name: part.square().sum(-1) for name, part in apart.items()}
-        return {
-            f"gap_{name}": torch.einsum("k,kb->b", orbit.weights.double(), part).sqrt().float()
-            for name, part in squares.items()
-        }
+        apart = self.output.difference(orbit.home, orbit.consensus[None]).double()
+        found, weights = {}, orbit.weights.double()
+        for name, part in self._blocks.split(apart).items():
+            mean = torch.einsum("k,kb->b", weights, part.square().sum(-1))
+            found[f"gap_{name}"] = mean.sqrt().float()
+        return found
 
 
 def _width(form: str | Action, action: Action) -> int:

@@ -18,21 +18,17 @@ from ._maps import (
     UNSEEN,
     MapTask,
     RunningMean,
-    binned_error,
     class_votes,
     map_vote_disagreement,
     masked_map_mean,
     reduced_label_maps,
     reduced_mean_maps,
     tally,
+    tally_variables,
 )
-from ._reading import (
-    class_indices,
-    output_of,
-)
-from ._variables import SHARE, Variable, per_element, per_sample
+from ._reading import class_indices, output_of
 from .classification import ClassTask, class_probabilities
-from .task import Along, Reader, Results
+from .task import SHARE, Along, Reader, Results, Variable, per_element, per_sample
 
 __all__ = ["Segmentation"]
 
@@ -110,7 +106,11 @@ class Segmentation(MapTask, ClassTask):
         maps = ClassMaps(input, interpolation) if output is None else output
         super().__init__(input, maps, outputs, read, classes)
         self.keep_map_settings(interpolation, output)
-        self.ignore_index = _label("ignore_index", ignore_index)
+        whole = isinstance(ignore_index, int) and not isinstance(ignore_index, bool)
+        if not whole or abs(ignore_index) > LARGEST_CLASS:
+            expected = f"an integer of at most {LARGEST_CLASS}"
+            raise InputError("ignore_index", expected, repr(ignore_index))
+        self.ignore_index = ignore_index
 
     def read(self, raw: object, outputs: str | None = None) -> Tensor:
         """Read class probabilities `[N, C, ...]`, one map for each class."""
@@ -244,7 +244,6 @@ class Segmentation(MapTask, ClassTask):
             "class_intersection": both.int(),
             "class_union": either.int(),
             **bins,
-            "sample_ece": binned_error(bins),
             "region_confidence": region,
             "region_correct": correct,
             "truth_map": reduced_label_maps(shown),
@@ -332,13 +331,6 @@ def _entropy(outputs: Tensor) -> Tensor:
     return -outputs.clamp_min(torch.finfo(outputs.dtype).tiny).log_().mul_(outputs).sum(2)
 
 
-def _label(name: str, given: object) -> int:
-    if isinstance(given, bool) or not isinstance(given, int) or abs(given) > LARGEST_CLASS:
-        raise InputError(name, f"an integer of at most {LARGEST_CLASS}", repr(given))
-    return given
-
-
-_SUM = "of the pixels in bins of confidence"
 _REGION = "of the pixels predicted as a class"
 _LABELED = {
     "class_iou": per_element("intersection over union of each class", "class", **SHARE),
@@ -347,14 +339,7 @@ _LABELED = {
     "dice": per_element("mean Dice coefficient of the classes that occur", **SHARE),
     "class_intersection": per_element("pixels where truth and prediction agree", "class"),
     "class_union": per_element("pixels of truth or prediction", "class"),
-    "pixel_count": per_element(f"number {_SUM}", "bin"),
-    "pixel_confidence": per_element(f"summed confidence {_SUM}", "bin"),
-    "pixel_correct": per_element(f"number of correct ones {_SUM}", "bin"),
-    "sample_ece": per_element(
-        "expected calibration error of the pixels of one image",
-        unit="share",
-        higher_is_better=False,
-    ),
+    **tally_variables("pixels", "image"),
     "region_confidence": per_element(f"mean confidence {_REGION}", "class", unit="share"),
     "region_correct": per_element("whether a region has an IoU of at least 0.5", "class", **SHARE),
     "truth_map": per_element("true class moved along, middle pixels of blocks", *MAP),

@@ -136,7 +136,10 @@ def complete_structures(inputs: object) -> Batch:
         InputError: if a field is missing, unknown, misshapen or has invalid values.
     """
     if not isinstance(inputs, Mapping) or not {"pos", "numbers"} <= {*inputs}:
-        given = f"fields {sorted(inputs)}" if isinstance(inputs, Mapping) else _kind(inputs)
+        empty = isinstance(inputs, list | tuple) and not inputs
+        given = "an empty list" if empty else type(inputs).__name__
+        if isinstance(inputs, Mapping):
+            given = f"fields {sorted(inputs)}"
         raise InputError(
             "data",
             "a list of ase.Atoms, or a dictionary with pos [molecule, atom, 3] and "
@@ -171,12 +174,6 @@ def complete_structures(inputs: object) -> Batch:
         for expected, got in _wrong_cell(lattice.numpy(force=True), periodic.numpy(force=True)):
             raise InputError("data", expected, f"{got} for molecule {place}")
     return {"pos": pos, "numbers": numbers * mask, "mask": mask, "cell": cell, "pbc": pbc}
-
-
-def _kind(inputs: object) -> str:
-    """Describe data that are not molecules."""
-    empty = isinstance(inputs, list | tuple) and not inputs
-    return "an empty list" if empty else type(inputs).__name__
 
 
 def formula(numbers: Iterable[int]) -> str:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .._trees import Tree
 from ..actions import ActionTree, Images, Trivial
-from ..errors import InputError, ModelError, whole_number
+from ..errors import InputError, whole_number
 from ..groups import Elements
 from ._answers import (
     ANSWER,
@@ -21,9 +21,8 @@ from ._answers import (
     edit_distance,
     majority_answer,
 )
-from ._reading import described_value, is_real, single_or_double, unreadable_output
-from ._variables import SHARE, Variable, per_element, per_sample
-from .task import Reader, Results, Task
+from ._reading import described_value, is_real, single_or_double, unreadable_output, wrong_output
+from .task import SHARE, Reader, Results, Task, Variable, per_element, per_sample
 
 __all__ = ["Text"]
 
@@ -90,18 +89,13 @@ class Text(Task):
         texts, sure = _parts(self.picked(raw))
         codes = answer_code_points(texts, self.length)
         if codes is None:
-            longest = max(map(len, texts))
-            raise ModelError(
-                f"model output: expected texts of at most {self.length} characters, got "
-                f"{longest}; pass length="
-            )
+            expected = f"texts of at most {self.length} characters"
+            raise wrong_output(expected, max(map(len, texts)), "pass length=")
         if sure is None:
             return {"text": codes}
         if not is_real(sure) or sure.numel() != len(codes):
-            raise ModelError(
-                f"model output: expected a confidence of each of {len(codes)} texts, got "
-                f"{described_value(sure)}"
-            )
+            expected = f"a confidence of each of {len(codes)} texts"
+            raise wrong_output(expected, described_value(sure))
         return {"text": codes, "confidence": single_or_double(sure).reshape(-1).cpu()}
 
     def faults(self, outputs: Tree) -> dict[str, Tensor]:

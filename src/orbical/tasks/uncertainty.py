@@ -25,9 +25,9 @@ import torch
 from torch import Tensor
 
 from ..actions import Action, Angles, Frames, Irreps, Pitch, Positions, Rows, Trivial
-from ..errors import ModelError, unknown_name
+from ..errors import unknown_name
 from ..groups import Elements
-from ._reading import described_value, is_real, single_or_double
+from ._reading import described_value, is_real, single_or_double, wrong_output
 
 FORMS: dict[str | None, tuple[str, ...]] = {
     None: ("mean",),
@@ -67,25 +67,21 @@ def uncertain_outputs(given: object, uncertainty: str | None) -> dict[str, Tenso
     if not isinstance(given, dict) or not {*names} <= {*given}:
         keys = "{" + ", ".join(f"'{name}': ..." for name in names) + "}"
         expected = "a tensor (the mean)" if len(names) == 1 else f"({', '.join(names)})"
-        remedy = f", with uncertainty={uncertainty!r}"
+        got, remedy = described_value(given), ""
         if uncertainty is None:
-            remedy = "; pass uncertainty= for more than a mean, such as (mean, variance)"
-        raise ModelError(
-            f"model output: expected {expected} or {keys}, got {described_value(given)}{remedy}"
-        )
+            remedy = "pass uncertainty= for more than a mean, such as (mean, variance)"
+        else:
+            got += f", with uncertainty={uncertainty!r}"
+        raise wrong_output(f"{expected} or {keys}", got, remedy)
     if uncertainty is None and {"variance", "covariance"} & {*given}:
-        raise ModelError(
-            "model output: expected a mean, got a variance too; pass uncertainty='variance' (or "
-            "'covariance') to store it"
-        )
+        remedy = "pass uncertainty='variance' (or 'covariance') to store it"
+        raise wrong_output("a mean", "a variance too", remedy)
     parts = {}
     for name in names:
         values = given[name]
         if not is_real(values) or values.ndim == 0 or len(values) != len(given[names[0]]):
-            raise ModelError(
-                f"model output: expected a {name} of real numbers [sample, ...], got "
-                f"{described_value(values)}"
-            )
+            expected = f"a {name} of real numbers [sample, ...]"
+            raise wrong_output(expected, described_value(values))
         parts["mean" if name in _CENTERS else name] = single_or_double(values)
     return parts
 
@@ -112,22 +108,16 @@ def checked_uncertainty(parts: dict[str, Tensor], action: Action) -> dict[str, T
             continue
         if name == "covariance":
             if values.shape != (*mean.shape, width):
-                raise ModelError(
-                    f"model output: expected a covariance of shape {(*mean.shape, width)}, got "
-                    f"{tuple(values.shape)}"
-                )
+                expected = f"a covariance of shape {(*mean.shape, width)}"
+                raise wrong_output(expected, tuple(values.shape))
         else:
             values = values[..., None] if values.ndim == mean.ndim - 1 else values
             if values.shape[:-1] != mean.shape[:-1] or values.shape[-1] not in (1, width):
-                raise ModelError(
-                    f"model output: expected a {name} of 1 or {width} numbers for each mean of "
-                    f"shape {tuple(mean.shape)}, got shape {tuple(values.shape)}"
-                )
+                numbers = f"1 or {width} numbers for each mean of shape {tuple(mean.shape)}"
+                raise wrong_output(f"a {name} of {numbers}", f"shape {tuple(values.shape)}")
             if values.shape[-1] > 1 and _mixes_coordinates(action):
-                raise ModelError(
-                    f"model output: expected one {name} for all components, which rotate, got "
-                    f"{width}; pass uncertainty='covariance' for one each"
-                )
+                expected = f"one {name} for all components, which rotate"
+                raise wrong_output(expected, width, "pass uncertainty='covariance' for one each")
         found[name] = values
     return found
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -248,16 +247,11 @@ class _Network:
 
     def replaced(self, x: Tree, name: str, features: Tensor) -> Tensor:
         """Return predictions where the features of a layer are others."""
-        with self._replacing(name, features):
-            return self._run(x)
-
-    @contextmanager
-    def _replacing(self, name: str, features: Tensor) -> Iterator[None]:
         hook = self.layers[name].register_forward_hook(
             lambda _module, _inputs, output: features.to(output.dtype, copy=True)
         )
         try:
-            yield
+            return self._run(x)
         finally:
             hook.remove()
 
