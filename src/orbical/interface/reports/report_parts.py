@@ -35,7 +35,7 @@ from ..session.limits import bounds, rows_of
 from ..session.request import Request, UnknownSet, mask_of_set, packed_subset
 from ..session.sample_maps import sample_map
 from ..session.sample_views import STILL, reference_action, references_of
-from ..session.saved_lists import saved_sets
+from ..session.saved_lists import SETS
 from ..session.scan_state import headline, page_noun, page_title
 from ..session.scan_state import state as state_of
 from ..session.scan_view import PLACE, ScanView
@@ -169,7 +169,7 @@ def report_cover(view: ScanView) -> list[tuple[str, str]]:
 def _named_sets(view: ScanView, samples: Array) -> list[Json]:
     """Return the named sets as bits of the report's samples, under their hashes in the scan."""
     found = []
-    for one in saved_sets(view):
+    for one in SETS.saved(view):
         with contextlib.suppress(UnknownSet):  # its file was removed or altered
             bits = packed_subset(mask_of_set(view, one.hash)[samples]).tobytes()
             text = base64.b64encode(bits).decode()
