@@ -16,7 +16,7 @@ from ...errors import OrbicalError
 from ...groups import chart_of
 from ...store import Json
 from .input_pictures import thumbnails
-from .request import Answer, Request
+from .request import Answer, Request, unavailable
 from .scan_view import ScanView
 
 if TYPE_CHECKING:
@@ -39,12 +39,11 @@ def flips(request: Request) -> Answer:
     view, number = request.view, request.sample
     chart = chart_of(view.group)
     if "predicted" not in view.reader or chart is None or len(chart.names) != 1 or chart.held:
-        reason = "this needs predicted classes along one continuous coordinate"
-        return {"available": False, "reason": reason}, {}
+        return unavailable("this needs predicted classes along one continuous coordinate")
     try:
         found = {name: _flips_of(view, number, name) for name in request.names}
     except OrbicalError as error:
-        return {"available": False, "reason": str(error)}, {}
+        return unavailable(error)
     places = chart.start[:, 0]
     low = float(places.min())
     closed = view.group.layout.kind == "circle"
@@ -93,9 +92,8 @@ def _flips_of(view: ScanView, sample: int, name: str) -> list[Flip]:
             given = {**live.settings(name), "data": live.data}
             refine = partial(find_flips, view.scan, sample, models={name: live.models[name]})
             with contextlib.suppress(OrbicalError):  # those of the scan are known all the same
-                return [
-                    one for one in live.run(name, partial(refine, **given)) if one.model == name
-                ]
+                found = live.run(name, partial(refine, **given))
+                return [one for one in found if one.model == name]
         known = [one for one in find_flips(view.scan, sample) if one.model == name]
         return _with_nearest(view, sample, known)
 
@@ -131,8 +129,7 @@ def layers(request: Request) -> Answer:
     modules = [name for name in request.names if name in live.answering and live.module(name)]
     task = live.task
     if not modules or task is None:
-        reason = "this needs a torch module: pass it as models"
-        return {"available": False, "reason": reason}, {}
+        return unavailable("this needs a torch module: pass it as models")
 
     def compute(name: str) -> Json:
         given = concatenate([live.input(one) for one in range(min(LAYER_SAMPLES, view.samples))])

@@ -12,7 +12,7 @@ from ...nero import failures as find_failures
 from ...nero import mean_of_curves
 from ...store import Json
 from ..selection import Selection
-from .request import Answer, Request, keep_set
+from .request import Answer, Request, keep_set, unavailable
 from .scan_view import ScanView
 
 Array = np.ndarray
@@ -33,15 +33,15 @@ def _arrays(view: ScanView) -> Any:
 def failures(request: Request) -> Answer:
     """Answer which subsets fail where: a sentence, a set, a position and a sample of each."""
     view = request.view
-    return view.cache.get_or_compute("failures", lambda: _failures(view)), {}
+    return view.cache.get_or_compute("failures", lambda: _failures(view))
 
 
-def _failures(view: ScanView) -> Json:
+def _failures(view: ScanView) -> Answer:
     try:
         found = find_failures(_arrays(view))
     except OrbicalError as error:
-        return {"available": False, "reason": str(error)}
-    return {
+        return unavailable(error)
+    about = {
         "available": True,
         "searched": found.searched,
         "failures": [
@@ -57,6 +57,7 @@ def _failures(view: ScanView) -> Json:
             for one in (*found, *found.open[:_MOST_OPEN])
         ],
     }
+    return about, {}
 
 
 def _worst_of(view: ScanView, model: str, samples: Array, elements: tuple[int, ...]) -> int:
@@ -77,14 +78,14 @@ def advice(request: Request) -> Answer:
 
     view = request.view
 
-    def compute() -> Json:
+    def compute() -> Answer:
         try:
             found = advise(_arrays(view))
         except OrbicalError as error:
-            return {"available": False, "reason": str(error)}
-        return {"available": True, "models": [one.to_dict() for one in found]}
+            return unavailable(error)
+        return {"available": True, "models": [one.to_dict() for one in found]}, {}
 
-    return view.cache.get_or_compute("advice", compute), {}
+    return view.cache.get_or_compute("advice", compute)
 
 
 def choices(view: ScanView) -> Json:
@@ -114,8 +115,9 @@ def whatif(request: Request) -> Answer:
     """
     view, given = request.view, request.message.get("change", {})
     if not {"confidence", "correct"} <= view.metrics.keys() or not view.scan.labeled:
-        reason = "what if needs labels, and one class with its confidence for each sample"
-        return {"available": False, "reason": reason}, {}
+        return unavailable(
+            "what if needs labels, and one class with its confidence for each sample"
+        )
     if not isinstance(given, dict):
         raise InputError("change", "an object", type(given))
     known = choices(view)
