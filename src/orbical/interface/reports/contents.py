@@ -214,8 +214,8 @@ def report_story(
     """Return the findings as the page of a report takes them, and the bits `[S, ...]` of sets."""
     sets: dict[str, Array] = {}
     told = [_told(view, one, chosen.samples, methods, sets) for one in FINDINGS.saved(view)]
-    empty = np.zeros((0, -(-len(chosen.samples) // 8)), np.uint8)
-    return told, np.stack([*sets.values()]) if sets else empty
+    width = -(-len(chosen.samples) // 8)
+    return told, np.array([*sets.values()], np.uint8).reshape(len(sets), width)
 
 
 def _shown(view: ScanView, finding: Finding) -> list[int]:
@@ -299,11 +299,8 @@ def report_subsets(view: ScanView, told: Iterable[str]) -> list[Subset]:
     count = 0 if view.label is None or len(view.classes) > MOST_CLASSES else len(view.classes)
     classes = [Selection(filter=(f"label:{label}",)) for label in range(count)]
     found: dict[Key, Subset] = {}
-    for page, own in [
-        *((one, one) for one in (Selection(), *named)),
-        *zip(here, shown, strict=True),
-        *((one, one) for one in classes),
-    ]:
+    pages, owns = ([Selection(), *named, *views, *classes] for views in (here, shown))
+    for page, own in zip(pages, owns, strict=True):
         key = (tuple(sorted(page.filter)), page.subset)
         with contextlib.suppress(UnknownSet):  # its file was removed or altered
             mask_of_set(view, own.subset)
