@@ -21,9 +21,8 @@ from ..selection import Selection
 from ..wire import encode
 from . import runs, sample_maps, sample_views, scan_state
 from .calibration_plots import calibration
-from .causes import flips, layers
 from .class_answers import confusion, coverage
-from .diagnosis import advice, failures, whatif
+from .diagnosis import advice, failures, flips, layers, whatif
 from .following import Following
 from .limits import bounds, worst_cases
 from .listing import histograms, listed

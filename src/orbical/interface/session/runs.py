@@ -171,11 +171,10 @@ def _difference(
         for name in ENDS:
             found[name][rows] = 0.0
         return True, found
-    paired = (
-        metric.per_sample
-        and run.same == base.same
-        and (run.same or _same_samples(run.view, base.view))
-    )
+    same = run.same and base.same
+    if not run.same and not base.same:
+        same = _same_samples(run.view, base.view)
+    paired = metric.per_sample and same
     if paired:
         key = ("paired", metric.name, run.reference, base.view.name, pairs, *run.key)
         compute = partial(_paired_sums, run, base, metric.name, pairs)
