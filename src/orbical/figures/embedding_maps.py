@@ -194,8 +194,9 @@ def _draw(
                     _lead(fig, small, axes, one.values[glyph.row, :2], side == 0)
     if key is not None:
         # Below, where no line to a glyph passes.
-        below = {"location": "bottom", "fraction": 0.05, "pad": 0.02, "shrink": 0.7, "aspect": 40}
-        bar = fig.colorbar(key, ax=maps, **below)
+        bar = fig.colorbar(
+            key, ax=maps, location="bottom", fraction=0.05, pad=0.02, shrink=0.7, aspect=40
+        )
         bar.set_label(textwrap.fill(_meaning(array, color), int(width * 13)))
         bar.outline.set_visible(False)
         if bar.solids is not None:
