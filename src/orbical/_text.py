@@ -9,7 +9,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from numbers import Real
 from typing import Any, SupportsFloat
 
@@ -110,6 +110,22 @@ def common_beginning(texts: Collection[Any]) -> int:
     first, last = min(texts), max(texts)  # of sorted texts, the others are between these
     alike = (place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)
     return next(alike, min(len(first), len(last)))
+
+
+def json_values(value: object) -> Any:
+    """Convert arrays, numbers and containers to what JSON has; no number that is not finite.
+
+    >>> import numpy as np
+    >>> json_values({"a": float("nan"), "b": (np.int64(1), np.float32(0.5)), "c": np.zeros(2)})
+    {'a': None, 'b': [1, 0.5], 'c': [0.0, 0.0]}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): json_values(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_values(part) for part in value]
+    if hasattr(value, "tolist"):  # of NumPy
+        return json_values(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def csv_text(rows: Iterable[Iterable[object]]) -> str:

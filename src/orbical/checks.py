@@ -196,9 +196,8 @@ def check(
         orbical.calibration.verdict: one measure of a scan against a limit.
     """
     if not thresholds:
-        raise InputError(
-            "thresholds", "at least one", "none", remedy="set some, such as max_gap=0.02"
-        )
+        remedy = "set some, such as max_gap=0.02"
+        raise InputError("thresholds", "at least one", "none", remedy=remedy)
     rules = [_rule(name, real_number(name, limit)) for name, limit in thresholds.items()]
     draws = {
         "bins": number_of_bins(bins),
@@ -278,7 +277,7 @@ def _check_scan(
     for rule in rules:
         _check_limit(rule, arrays)
     return [
-        _row(found, rule.name, model, rule.what, arrays.samples, failed[model])
+        _row(rule, model, arrays.samples, found, failed=failed[model])
         for rule in rules
         for model, found in _verdicts(scan, rule, draws).items()
         if not models or model in models
@@ -305,34 +304,23 @@ def _failed(scan: Scan | xr.Dataset, arrays: ScanArrays) -> dict[str, int]:
             blocks = arrays.sample_blocks(FINISHED, model=model)
             missing = sum(int(np.isnan(part).all(1).sum()) for _, (part,) in blocks)
             if missing:  # data do not say whether these failed or are unfinished
-                remedy = "pass the scan instead of its data"
-                raise InputError(
-                    "scan", f"all samples of {name}", f"{missing} missing", remedy=remedy
-                )
+                wanted, remedy = f"all samples of {name}", "pass the scan instead of its data"
+                raise InputError("scan", wanted, f"{missing} missing", remedy=remedy)
         return dict.fromkeys(arrays.models, 0)
     if not scan.complete:
-        raise StoreError(
-            f"scan: expected a finished one, got one that is {scan.share_done:.0%} done; finish "
-            "it first"
-        )
+        state = f"{scan.share_done:.0%} done"
+        raise StoreError(f"scan: expected a finished one, got one that is {state}; finish it first")
     return {name: len(failures) for name, failures in scan.failures.items()}
 
 
-def _row(found: _Judged, name: str, model: str, what: str, samples: int, failed: int = 0) -> Check:
+def _row(rule: _Rule, model: str, samples: int, found: _Judged, **about: Any) -> Check:
     judged, needed = found
     if needed is None and judged.outcome == "inconclusive":  # by its width
         end = judged.high if judged.value < judged.limit else judged.low
         level = 1 - (1 - judged.level) / judged.positions
         needed = samples_to_decide_by_width(judged.value, end, judged.limit, samples, level)
-    return Check(
-        **vars(judged),
-        name=name,
-        model=model,
-        what=what,
-        samples=samples,
-        failed=failed,
-        needed=needed,
-    )
+    about = {"name": rule.name, "what": rule.what, **about, **vars(judged)}
+    return Check(model=model, samples=samples, needed=needed, **about)
 
 
 def _check_outputs(
@@ -347,12 +335,9 @@ def _check_outputs(
     known = [entry.name for entry in list_measures(*kinds, listed="table")]
     for rule in rules:
         if rule.place in ("worst", "pooled") or rule.quantity not in MEASURES:
-            raise InputError(
-                rule.name,
-                "a scan for it",
-                f"saved outputs in {str(path)!r}, which have no orbit",
-                remedy="set thresholds of measures, such as max_ece",
-            )
+            got = f"saved outputs in {str(path)!r}, which have no orbit"
+            remedy = "set thresholds of measures, such as max_ece"
+            raise InputError(rule.name, "a scan for it", got, remedy=remedy)
         if rule.quantity not in known:
             raise unknown_name(f"{rule.name}: of these outputs", rule.quantity, known)
         _check_limit(rule)
@@ -370,7 +355,7 @@ def _check_outputs(
         else:
             ends = float(row.value), float(row.low), float(row.high)
             judged = judge(*ends, **rule.limit, level=level, caution=row.caution), None
-        checked.append(_row(judged, rule.name, path.stem, title, size))
+        checked.append(_row(rule, path.stem, size, judged, what=title))
     return checked
 
 
@@ -380,9 +365,8 @@ def _verdicts(scan: Scan | xr.Dataset, rule: _Rule, draws: dict[str, Any]) -> di
     from .calibration import MEASURES, verdict
 
     entry = MEASURES[rule.quantity]
-    options = {name: draws[name] for name in ("level", "resamples")} | entry.accepted(
-        {"bins": draws["bins"]}
-    )
+    options = {name: draws[name] for name in ("level", "resamples")}
+    options |= entry.accepted({"bins": draws["bins"]})
     try:
         judged = verdict(scan, entry, place=rule.place, **rule.limit, **options)
     except InputError as error:
@@ -397,12 +381,9 @@ def _of_means(scan: Scan | xr.Dataset, rule: _Rule, level: float) -> dict[str, _
         from .nero import answer_names, changes_are_binary, sample_changes
 
         if not answer_names(arrays):
-            raise InputError(
-                rule.name,
-                "predictions that are classes, texts or boxes",
-                f"a scan of {arrays.task}",
-                remedy="use max_gap, or orbical.nero.consistency with a tolerance",
-            )
+            expected = "predictions that are classes, texts or boxes"
+            remedy = "use max_gap, or orbical.nero.consistency with a tolerance"
+            raise InputError(rule.name, expected, f"a scan of {arrays.task}", remedy=remedy)
         rows = sample_changes(arrays)["changed"]
         binary = changes_are_binary(arrays)
         return {
@@ -437,10 +418,10 @@ def _of_terms(
     extremes, found = mean_at_worst(columns, interval, level, highest)
     if rule.of_squares:
         extremes = np.sqrt(extremes.clip(0))
-    kept: dict[str, Any] = {"positions": len(columns)}
-    kept["caution"] = next((one.caution for one in found if one.caution), "")
+    caution: str = next((one.caution for one in found if one.caution), "")
     value, low, high = map(float, extremes)
-    judged = judge(value, low, high, **rule.limit, level=level, **kept)
+    kept: dict[str, Any] = {"positions": len(columns), "level": level, "caution": caution}
+    judged = judge(value, low, high, **rule.limit, **kept)
     corrected = 1 - (1 - level) / len(columns)
     # So many show a failure of one in ten, with the probability of one end.
     enough = int(np.ceil(np.log((1 - corrected) / 2) / np.log1p(-_SEEN)))

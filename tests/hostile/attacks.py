@@ -523,7 +523,7 @@ def nifti_file(folder: Path) -> Attack:
 def findings(folder: Path) -> Attack:
     """Return an attack that damages what is saved beside a scan, and reads it for a page."""
     from orbical.interface.session import Session
-    from orbical.interface.session.saved_lists import saved_findings, saved_sets, tagged
+    from orbical.interface.session.saved_lists import FINDINGS, SETS, tagged
 
     scan, _ = _small_scan(folder)
     beside = folder / "run.zarr.view"
@@ -559,7 +559,7 @@ def findings(folder: Path) -> Attack:
             (beside / f"{other}.json").write_bytes(content if other == name else b"[]")
         session = Session({"run": scan})
         found = session.scan_view()
-        saved_findings(found), saved_sets(found), tagged(found)
+        FINDINGS.saved(found), SETS.saved(found), tagged(found)
 
     return attack
 

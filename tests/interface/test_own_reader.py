@@ -12,7 +12,7 @@ from talking import ask
 
 import orbical as ob
 from orbical.errors import ModelError
-from orbical.interface.reports.report_parts import report_blocks
+from orbical.interface.reports.report_parts import ReportBlocks
 from orbical.interface.session import Session
 
 
@@ -67,7 +67,7 @@ def test_truth_and_consensus_move_along_without_the_reader(own: ob.Scan, plain: 
 
 def test_a_report_holds_them_too(own: ob.Scan, plain: ob.Scan) -> None:
     found, expected = (
-        next(iter(report_blocks(Session({"scan": one}).scan_view(), np.arange(6))))[1]
+        next(iter(ReportBlocks(Session({"scan": one}).scan_view(), np.arange(6))))[1]
         for one in (own, plain)
     )
     for name in ("truth/moved", "consensus/moved"):

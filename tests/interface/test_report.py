@@ -166,7 +166,7 @@ def test_chosen_samples_are_variable_bad_and_spread_and_of_every_class():
 
 
 def test_answers_are_kept_whole_on_long_orbits():
-    from orbical.interface.reports.report_parts import report_blocks
+    from orbical.interface.reports.report_parts import ReportBlocks
     from orbical.interface.session import Session
 
     images, labels = ob.datasets.digits()
@@ -179,7 +179,7 @@ def test_answers_are_kept_whole_on_long_orbits():
         keep=("inputs", "probabilities"),
         progress=False,
     )
-    ((_, block),) = report_blocks(Session({"digits": scan}).scan_view(), np.array([1, 4]))
+    ((_, block),) = ReportBlocks(Session({"digits": scan}).scan_view(), np.array([1, 4]))
     kept = decoded(block["detail/probabilities"])
     np.testing.assert_allclose(kept, scan.data["probabilities"][:, [1, 4]], atol=0.5 / 255 + 1e-6)
     inputs = decoded(block["input/image"])

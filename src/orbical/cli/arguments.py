@@ -5,12 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .._imports import as_path, existing_file, import_attribute, import_module, reading
+from .._text import counted
 from ..errors import InputError, OrbicalError, unknown_name
 
 if TYPE_CHECKING:
@@ -163,9 +165,9 @@ def announce_folder(path: Path | None) -> None:
         typer.echo(f"folder  {path.parent}   (new)", err=True)
 
 
-def import_from_option(text: str | None, argument: str) -> Any:
-    """Import `package.module:attribute`; return None if nothing is given."""
-    return None if text is None else import_attribute(text, argument)
+def reader_from_option(text: str | None) -> Any:
+    """Import the function of `--read`; return None if nothing is given."""
+    return None if text is None else import_attribute(text, "--read")
 
 
 def own_task(text: str | None) -> Task | None:
@@ -180,6 +182,28 @@ def own_task(text: str | None) -> Task | None:
     if not isinstance(found, Task):
         raise InputError("--task", "a task", f"{text!r}, a {type(found).__name__}")
     return found
+
+
+def task_of_scan(scan: Scan, own: str | None, read: str | None) -> Task:
+    """Return a task of one's own, otherwise that of the record of a scan."""
+    from ..tasks import Task
+
+    reader = reader_from_option(read)
+    return own_task(own) or Task.from_record(asdict(scan.record.task), reader)
+
+
+def data_of_scan(scan: Scan, source: str, task: Task, size: str | None) -> object:
+    """Load the data of a scan; refuse others, by their number and their first samples."""
+    from ..data import Samples
+    from ..scanning import describe_data
+
+    data = load_data(source, **image_options(size))
+    known, given = scan.record.data, describe_data(Samples(task.take(data)))
+    if (known.samples, known.first) != (given.samples, given.first):
+        expected = f"the data of the scan, {counted(known.samples, 'sample')} [{known.first}]"
+        got = f"{counted(given.samples, 'sample')} [{given.first}]"
+        raise InputError("--data", expected, got)
+    return data
 
 
 def task_options(task: str, given: Options, option: str = "") -> Options:
@@ -200,12 +224,8 @@ def task_options(task: str, given: Options, option: str = "") -> Options:
     for name, known in takers.items():
         if task not in known:
             written = option or f"--{name.replace('_', '-')}"
-            raise InputError(
-                written,
-                f"none for the task {task}",
-                repr(given[name]),
-                remedy=f"it is an option of {', '.join(known)}",
-            )
+            remedy = f"it is an option of {', '.join(known)}"
+            raise InputError(written, f"none for the task {task}", repr(given[name]), remedy=remedy)
     return {name: given[name] for name in takers}
 
 
@@ -219,6 +239,7 @@ def load_data_and_classes(text: str, **images: object) -> tuple[object, list[str
 
     `images` are options for images in files: `size`, `unreadable` and the columns of a table.
     """
+    from ..data import open_path
     from ..datasets import BUILT_IN, STRUCTURE_SUFFIXES, molecules
 
     if text.startswith("coco:"):
@@ -229,14 +250,12 @@ def load_data_and_classes(text: str, **images: object) -> tuple[object, list[str
     if text.lower().endswith(STRUCTURE_SUFFIXES):
         return molecules(text), None
     if _is_path(text):
-        return _open_path(text, images), None
+        with naming_options(**_OPTIONS):
+            return open_path(text, **images), None
     if ":" in text:
         return _import_data(text), None
-    raise unknown_name(
-        "--data",
-        text,
-        [*BUILT_IN, "FOLDER", "TABLE.csv", "FILE.npz", "FILE.xyz", "package.module:attribute"],
-    )
+    files = ("FOLDER", "TABLE.csv", "FILE.npz", "FILE.xyz", "package.module:attribute")
+    raise unknown_name("--data", text, [*BUILT_IN, *files])
 
 
 def holds_image_files(text: str) -> bool:
@@ -257,17 +276,9 @@ def _is_path(text: str) -> bool:
     return text.lower().endswith(SUFFIXES) or "/" in text or Path(text).expanduser().exists()
 
 
-_OPTIONS = {
-    name: f"--{name}" for name in ("data", "size", "unreadable", "classes", "columns", "root")
-}
+_SAME = ("data", "size", "unreadable", "classes", "columns", "root")
+_OPTIONS = {name: f"--{name}" for name in _SAME}
 _OPTIONS |= {"path": "--path-column", "label": "--label-column", "labeled": "--unlabeled"}
-
-
-def _open_path(text: str, images: Options) -> object:
-    from ..data import open_path
-
-    with naming_options(**_OPTIONS):
-        return open_path(text, **images)
 
 
 def image_options(
@@ -317,11 +328,8 @@ def names_from_option(text: str | None, option: str) -> list[str] | None:
     path = Path(text) if "," in text or not text else as_path(option, text)
     if not path.is_file():
         if "," not in text and ("/" in text or path.suffix):
-            raise InputError(
-                option,
-                "a text file with one name a line, or names separated by commas",
-                f"{text!r}, which is not a file",
-            )
+            expected = "a text file with one name a line, or names separated by commas"
+            raise InputError(option, expected, f"{text!r}, which is not a file")
         return _separated(text)
     with reading(option, text, "text"):
         return [line.strip() for line in path.read_text("utf-8").splitlines() if line.strip()]
@@ -337,9 +345,8 @@ def _import_data(text: str) -> object:
     except OrbicalError:
         raise
     except Exception as error:
-        raise InputError(
-            "--data", problem=f"{text} raised {type(error).__name__}: {error}"
-        ) from error
+        problem = f"{text} raised {type(error).__name__}: {error}"
+        raise InputError("--data", problem=problem) from error
 
 
 def _read_coco(text: str) -> KeyObjects:
@@ -349,11 +356,8 @@ def _read_coco(text: str) -> KeyObjects:
     folder, *settings = text.removeprefix("coco:").split(":")
     numbers = settings[:2]
     if len(settings) > 3 or not all(number.isdigit() for number in numbers):
-        raise InputError(
-            "--data",
-            "coco:FOLDER:WINDOW:RADIUS:CLASS,CLASS, of which the last parts are optional",
-            repr(text),
-        )
+        expected = "coco:FOLDER:WINDOW:RADIUS:CLASS,CLASS, of which the last parts are optional"
+        raise InputError("--data", expected, repr(text))
     classes = settings[2].split(",") if len(settings) == 3 else None
     return coco(folder, classes, *(int(number) for number in numbers))
 
@@ -380,7 +384,6 @@ def key_points_from_option(task: str, text: str | None) -> Options:
         if pairs:
             found["swaps"] = [(int(first), int(second)) for first, second in swaps]
     except ValueError:
-        raise InputError(
-            "--points", "HEIGHTxWIDTH, optionally with :PAIRS, such as 64x48:1-2,3-4", repr(text)
-        ) from None
+        expected = "HEIGHTxWIDTH, optionally with :PAIRS, such as 64x48:1-2,3-4"
+        raise InputError("--points", expected, repr(text)) from None
     return found

@@ -132,9 +132,8 @@ def _orbits(
     if data is not None:
         x, count = _read(data)["x"], scan.record.data.samples
         if len(x) != count:
-            raise InputError(
-                "--data", f"the {count} samples of the scan", f"{len(x)} in {data.name}"
-            )
+            expected = f"the {count} samples of the scan"
+            raise InputError("--data", expected, f"{len(x)} in {data.name}")
         return match_orbits(x, scan.group, tolerance=tolerance, action=_action(x))
     if "orbit" in scan.data:
         return None
@@ -179,9 +178,8 @@ def _of_data(arrays: Options, name: str, tolerance: float | None, bins: int) -> 
 
     x = arrays["x"]
     outputs = {key: arrays[key] for key in ("confidence", "predicted") if key in arrays}
-    table = OrbitTable.from_data(
-        x, arrays["y"], parse(name), tolerance=tolerance, action=_action(x), **outputs
-    )
+    matching: Options = {"tolerance": tolerance, "action": _action(x)}
+    table = OrbitTable.from_data(x, arrays["y"], parse(name), **matching, **outputs)
     return classification(table, bins=bins)
 
 
@@ -248,10 +246,10 @@ def _own_accuracy(about: Mapping[str, float | None]) -> str:
     averaged, own = about["accuracy"], about["model_accuracy"]
     if averaged is None:
         return ""
+    value = in_column(averaged)
     if own is None or own == averaged:
-        return f" This model: {in_column(averaged)}."
-    text = f" This model averaged over its orbits: {in_column(averaged)}."
-    return f"{text} The model itself: {in_column(own)}."
+        return f" This model: {value}."
+    return f" This model averaged over its orbits: {value}. The model itself: {in_column(own)}."
 
 
 def _sheet(name: str, found: Bounds) -> tuple[Sheet, dict[str, list[str]]]:
@@ -304,10 +302,8 @@ def _interval(found: Bounds, width: int = 50) -> str:
 
     cells = ["·"] * (width + 1)
     cells[place(low) : place(high) + 1] = ["━"] * (place(high) - place(low) + 1)
-    text = (
-        "calibration error of an invariant model with these confidences: "
-        f"{in_column(low)} to {in_column(high)}"
-    )
+    text = "calibration error of an invariant model with these confidences: "
+    text += f"{in_column(low)} to {in_column(high)}"
     least = found["least_ece_lower"], found["least_ece_upper"]
     if all(bound.applies for bound in least):
         text += "\nthe least one possible: " + " to ".join(in_column(float(end)) for end in least)

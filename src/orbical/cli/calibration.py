@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import math
 import statistics
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
@@ -123,10 +124,8 @@ def _show_outputs(paths: list[Path], settings: _Draws, figure: Path | None, form
     ]
     for row in differences:  # in the same table: that of `outputs` minus that of `minus`
         named = {"outputs": row["a"], "minus": row["b"], "value": row["difference"]}
-        records.append(
-            named
-            | {key: row[key] for key in ("measure", "low", "high", "p_value", "needed", "caution")}
-        )
+        same = ("measure", "low", "high", "p_value", "needed", "caution")
+        records.append(named | {key: row[key] for key in same})
     content = {"level": settings["level"], "outputs": tables, "comparisons": differences}
     footer = (
         "needed: about how many samples would show a difference of this size\n"
@@ -181,10 +180,9 @@ def _draw(outputs: dict[str, Row], path: Path, settings: _Draws) -> None:
     classifiers = {name: one for name, one in outputs.items() if "labels" in one}
     if not classifiers:
         raise InputError("--figure", "outputs of a classifier", "those of regressors")
-    level, resamples, seed = settings["level"], settings["resamples"], settings["seed"]
+    draws: Row = {name: value for name, value in settings.items() if name != "bins"}
     curves = {
-        name: reliability_curve(*top_label(**one), level=level, resamples=resamples, seed=seed)
-        for name, one in classifiers.items()
+        name: reliability_curve(*top_label(**one), **draws) for name, one in classifiers.items()
     }
     save_figure(reliability_diagram(curves), path, "--figure")
 
@@ -204,17 +202,9 @@ def _measure_sheet(name: str, table: Mapping[str, Row], settings: _Draws, about:
         mean = measure in MEASURES and MEASURES[measure].interval == "bootstrap"
         below = mean and row["value"] < row["calibrated_low"]
         bold = below or row["value"] > row["calibrated_high"]
+        value, ends = Number(row["value"], bold=bold), Span(row["low"], row["high"])
         usual = Span(row["calibrated_low"], row["calibrated_high"])
-        ends = Span(row["low"], row["high"])
-        rows.append(
-            [
-                _titled(measure),
-                Number(row["value"], bold=bold),
-                ends,
-                Number(row["calibrated"]),
-                usual,
-            ]
-        )
+        rows.append([_titled(measure), value, ends, Number(row["calibrated"]), usual])
     caption = _CAPTION
     for error in [name for name in _ERRORS if name in table][:1]:
         said = error_finding(*(table[error][end] for end in ("value", "low", "high")))
@@ -227,12 +217,11 @@ def _measure_sheet(name: str, table: Mapping[str, Row], settings: _Draws, about:
 
 def _cautions(by_measure: Mapping[str, str]) -> str:
     """Return a line for each caution, after the measures that need it."""
-    texts = sorted({text for text in by_measure.values() if text})
-    named = {
-        text: [_titled(measure) for measure, its in by_measure.items() if its == text]
-        for text in texts
-    }
-    return "".join(f"\nCaution ({'; '.join(names)}): {text}" for text, names in named.items())
+    named: dict[str, list[str]] = defaultdict(list)
+    for measure, text in by_measure.items():
+        named[text].append(_titled(measure))
+    of_text = sorted((text, "; ".join(measures)) for text, measures in named.items() if text)
+    return "".join(f"\nCaution ({measures}): {text}" for text, measures in of_text)
 
 
 def _difference_sheet(a: str, b: str, rows: Iterable[Row], level: float) -> Sheet:
@@ -303,16 +292,11 @@ def _show_scan(path: Path, settings: _Draws, figure: Path | None, format_: str) 
     for row in rows:
         of_model = by_model.setdefault(row["model"], {})
         of_model.setdefault(row["measure"], {})[row["place"]] = row
-    at_identity = [
-        _measure_sheet(
-            model,
-            {name: at["identity"] for name, at in table.items() if "component" not in name},
-            settings,
-            ", at the identity",
-        )
-        for model, table in by_model.items()
-    ]
-    along = [_orbit_sheet(model, table) for model, table in by_model.items()]
+    sheets = []
+    for model, table in by_model.items():
+        whole = {name: at["identity"] for name, at in table.items() if "component" not in name}
+        sheets.append(_measure_sheet(model, whole, settings, ", at the identity"))
+    sheets += [_orbit_sheet(model, table) for model, table in by_model.items()]
     footer = (
         f"In brackets: {percent(settings['level'])} intervals. Mean: mean of the measure over the "
         "elements, with\nthe mean of their intervals. Pooled: the measure of the outputs of all "
@@ -320,7 +304,7 @@ def _show_scan(path: Path, settings: _Draws, figure: Path | None, format_: str) 
         "corrected for picking the worst."
     )
     content = {"level": settings["level"], "rows": rows}
-    print_results(format_, content, [*at_identity, *along], footer, records=rows)
+    print_results(format_, content, sheets, footer, records=rows)
 
 
 def _orbit_sheet(model: str, table: Mapping[str, Mapping[str, Row]]) -> Sheet:
@@ -330,18 +314,13 @@ def _orbit_sheet(model: str, table: Mapping[str, Mapping[str, Row]]) -> Sheet:
     along = {measure: at for measure, at in table.items() if "mean" in at}
     apart = [measure for measure in along if "component" in measure]
     most = sorted(apart, key=lambda one: -along[one]["mean"]["value"])[:_FEW_COMPONENTS]
+
+    def cell(place: str, row: Row) -> Number:
+        note = row["element"] if place == "worst" else ""
+        return Number(row["value"], interval=(row["low"], row["high"]), note=note)
+
     rows: list[list[Cell]] = [
-        [
-            _titled(measure),
-            *(
-                Number(
-                    row["value"],
-                    interval=(row["low"], row["high"]),
-                    note=row["element"] if place == "worst" else "",
-                )
-                for place, row in at.items()
-            ),
-        ]
+        [_titled(measure), *(cell(place, row) for place, row in at.items())]
         for measure, at in along.items()
         if measure not in apart or measure in most
     ]

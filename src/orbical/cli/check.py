@@ -45,17 +45,11 @@ _COLORS = {"pass": None, "fail": "red", "inconclusive": "yellow"}
 def _with_shortcuts(command: Callable[..., None]) -> Callable[..., None]:
     """Add an option for each of the `SHORTCUTS`, which the command takes as its last keywords."""
     *others, _ = inspect.signature(command, eval_str=True).parameters.values()
-    options = [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=Annotated[
-                float | None, typer.Option(help=text, rich_help_panel="Thresholds")
-            ],
-        )
-        for name, text in SHORTCUTS.items()
-    ]
+    options = []
+    for name, text in SHORTCUTS.items():
+        option = typer.Option(help=text, rich_help_panel="Thresholds")
+        kind, own = inspect.Parameter.KEYWORD_ONLY, Annotated[float | None, option]
+        options.append(inspect.Parameter(name, kind, default=None, annotation=own))
     command.__signature__ = inspect.Signature([*others, *options])  # type: ignore[attr-defined]
     return command
 
@@ -181,9 +175,8 @@ def junit_xml(rows: list[Check], suite: str, strict: bool) -> str:
     root = ElementTree.Element("testsuite", name=name, tests=str(len(rows)))
     counts = {"failure": 0, "skipped": 0}
     for row in rows:
-        case = ElementTree.SubElement(
-            root, "testcase", classname=printable(row.model), name=row.name
-        )
+        about = {"classname": printable(row.model), "name": row.name}
+        case = ElementTree.SubElement(root, "testcase", about)
         if row.outcome != "pass":
             kind = "failure" if strict or row.outcome == "fail" else "skipped"
             counts[kind] += 1

@@ -64,6 +64,5 @@ def failures(
             )
     else:
         records = [one.to_dict() for one in (*found.found, *found.open)]
-        print_results(
-            format_, found.to_dict(), [Sheet("failures", headings, rows)], records=records
-        )
+        sheet = Sheet("failures", headings, rows)
+        print_results(format_, found.to_dict(), [sheet], records=records)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from .._text import csv_text, in_column, printable
+from .._text import csv_text, in_column, json_values, printable
 from ..errors import InputError
 
 _FORMATS = {
@@ -23,11 +23,8 @@ _FORMATS = {
     "markdown": "Print Markdown tables.",
     "latex": "Print LaTeX tables.",
 }
-_SIGNS = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-}
+_SIGNS = {sign: f"\\{sign}" for sign in "&%$#_{}"}
+_SIGNS |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 
 
 class Number(NamedTuple):
@@ -77,15 +74,11 @@ class Sheet:
 
 def format_flags(*formats: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add a flag for each format to a command, which takes the one chosen as `format_`."""
-    flags = [
-        inspect.Parameter(
-            f"as_{name}",
-            inspect.Parameter.KEYWORD_ONLY,
-            default=False,
-            annotation=Annotated[bool, typer.Option(f"--{name}", help=_FORMATS[name])],
-        )
-        for name in formats
-    ]
+    flags = []
+    for name in formats:
+        kind = inspect.Parameter.KEYWORD_ONLY
+        flag = Annotated[bool, typer.Option(f"--{name}", help=_FORMATS[name])]
+        flags.append(inspect.Parameter(f"as_{name}", kind, default=False, annotation=flag))
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         parameters = inspect.signature(command, eval_str=True).parameters.items()
@@ -131,15 +124,7 @@ def print_results(
 
 def print_json(content: object) -> None:
     """Print JSON that every parser reads: numbers that are not finite become null."""
-    sys.stdout.write(json.dumps(_finite(content), indent=2, allow_nan=False) + "\n")
-
-
-def _finite(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {key: _finite(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    sys.stdout.write(json.dumps(json_values(content), indent=2, allow_nan=False) + "\n")
 
 
 def print_facts(facts: Iterable[tuple[str, object]]) -> None:

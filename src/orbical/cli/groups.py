@@ -50,15 +50,12 @@ def groups(
         save_figure(group_picture(*chosen), draw, "--draw")
     facts = [_facts(group) for group in chosen]
     if name is None:
-        sheet = Sheet(
-            "",
-            ["group", "elements", "exact to", "moves", "measure"],
-            [
-                [group.spec, f"{len(group):,}", _exact_to(group, ""), _parts(group), group.measure]
-                for group in chosen
-            ],
-        )
-        print_results(format_, facts, [sheet])
+        rows = [
+            [group.spec, f"{len(group):,}", _exact_to(group, ""), _parts(group), group.measure]
+            for group in chosen
+        ]
+        headings = ["group", "elements", "exact to", "moves", "measure"]
+        print_results(format_, facts, [Sheet("", headings, rows)])
     elif format_ == "json":
         elements = [
             {"name": group.name(one), "weight": float(group.weights[one])}

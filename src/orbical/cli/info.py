@@ -87,16 +87,13 @@ def _listed(names: list[str]) -> str:
 def _facts(scan: Scan) -> list[tuple[str, str]]:
     record, group, run = scan.record, scan.group, scan.record.run
     state = "complete" if scan.complete else f"{percent(scan.share_done, 1)} done"
-    weights = f"{group.measure} weights"
+    drawn = f"{group.layout.kind} plot, {group.measure} weights"
     truth = "labeled" if scan.labeled else "unlabeled"
     fingerprint = record.data.fingerprint or record.data.first
     facts = [
         ("scan", f"{scan.path} ({state})"),
         ("task", f"{record.task.name}; score = {record.score.meaning}"),
-        (
-            "group",
-            f"{group.spec}: {counted(len(group), 'element')}, {group.layout.kind} plot, {weights}",
-        ),
+        ("group", f"{group.spec}: {counted(len(group), 'element')}, {drawn}"),
         ("data", f"{counted(record.data.samples, 'sample')}, {truth} [{fingerprint}]"),
     ]
     if scan.classes:

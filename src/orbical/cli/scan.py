@@ -24,12 +24,12 @@ from .arguments import (
     announce_folder,
     holds_image_files,
     image_options,
-    import_from_option,
     key_points_from_option,
     load_data_and_classes,
     models_from_option,
     own_task,
     path_or_url,
+    reader_from_option,
     task_options,
 )
 from .scan_tables import print_audit, print_positions, print_summary
@@ -193,17 +193,14 @@ def scan(
         if task not in known.TASKS and ":" not in task:
             raise unknown_name("--task", task, known.TASKS)
         if out is None and quiet:
-            raise InputError(
-                "--out",
-                "a folder for the scan, because --quiet prints no tables",
-                "none",
-                remedy="pass --out FOLDER, or leave out --quiet",
-            )
+            expected = "a folder for the scan, because --quiet prints no tables"
+            remedy = "pass --out FOLDER, or leave out --quiet"
+            raise InputError("--out", expected, "none", remedy=remedy)
         pictures = image_options(
             size, unreadable, path_column, label_column, columns, classes, root, unlabeled
         )
         action = None if input is None else known.parse_input(input)
-        reader = import_from_option(read, "--read")
+        reader = reader_from_option(read)
         options = task_options(
             task,
             {
@@ -230,12 +227,8 @@ def scan(
         of_atoms = chosen.truth_kind == "quantities"
         structures = data.lower().endswith(STRUCTURE_SUFFIXES)
         if structures and not of_atoms and action is None and task in known.TASKS:
-            raise InputError(
-                "--task",
-                "atoms for molecules",
-                task,
-                remedy="pass --task atoms, or an action for each field with --input",
-            )
+            remedy = "pass --task atoms, or an action for each field with --input"
+            raise InputError("--task", "atoms for molecules", task, remedy=remedy)
         if of_atoms and structures:
             content: object = read_molecule_file(Path(data))  # with the names of its molecules
         else:
@@ -295,20 +288,16 @@ def _calculators(
     from ..tasks import DEFAULT_QUANTITIES, Atoms
 
     loaded = {name: as_predictor(source) for name, source in models.items()}
-    calculators = {
-        n: model for n, model in loaded.items() if isinstance(model, CalculatorPredictor)
-    }
-    for model in calculators.values():
+    calculators = [model for model in loaded.values() if isinstance(model, CalculatorPredictor)]
+    for model in calculators:
         model.workers = workers
     if workers > 1 and not calculators:
         raise InputError("--workers", "1 without a calculator among the models", workers)
     if quantities is not None:
         return loaded, Atoms(quantities, score, action, reader)
-    offered = [
-        q for q in DEFAULT_QUANTITIES if all(q in one.offers for one in calculators.values())
-    ]
+    offered = [q for q in DEFAULT_QUANTITIES if all(q in one.offers for one in calculators)]
     if not offered:
-        name, one = next(iter(calculators.items()))
+        name, one = next((n, one) for n, one in loaded.items() if one is calculators[0])
         raise ModelError(
             f"model {name!r}: expected energy or forces, got {', '.join(one.offers) or 'nothing'}; "
             "choose quantities that all models offer with --quantities"
@@ -318,9 +307,9 @@ def _calculators(
 
 def _size_of_view(task: str, action: Action | None, pictures: Options) -> Options:
     """Return the size of the view of a detector that sees whole images; a window has its own."""
-    size = pictures.get("size")
     from ..tasks import task_takes
 
+    size = pictures.get("size")
     if not task_takes(task, "size") or action is None or size is None or hasattr(action, "size"):
         return {}
     return {"size": (size, size) if isinstance(size, int) else size}
@@ -369,11 +358,9 @@ def _client(address: str) -> Any:
     try:
         return distributed.Client(**place, timeout=_CONNECT_S)
     except (OSError, ValueError, TypeError) as error:
-        raise InputError(
-            "--cluster",
-            "the address of a Dask scheduler, such as tcp://host:8786, or its scheduler file",
-            f"{address!r} ({words_of(error)[:200]})",
-        ) from error
+        expected = "the address of a Dask scheduler, such as tcp://host:8786, or its scheduler file"
+        got = f"{address!r} ({words_of(error)[:200]})"
+        raise InputError("--cluster", expected, got) from error
     finally:
         notice.cancel()
 

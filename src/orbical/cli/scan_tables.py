@@ -79,8 +79,7 @@ def print_positions(scan: Scan) -> None:
     """Print for each model how often each position is chosen, and what is right there."""
     from ..nero import position_bias
 
-    for sheet in position_sheets(position_bias(scan)):
-        print_results("text", None, [sheet])
+    print_results("text", None, position_sheets(position_bias(scan)))
 
 
 def position_sheets(table: xr.Dataset) -> list[Sheet]:
@@ -144,14 +143,10 @@ def print_audit(scan: Scan) -> None:
     for model, failed in scan.failures.items():
         if failed:
             numbers = scan.data["numbers"].sel(model=model).values
-            lines: list[list[Cell]] = [
-                [
-                    molecule_name(scan, one["sample"], numbers[one["sample"]]),
-                    f"{one['places']} of {len(scan.group)}",
-                    one["error"],
-                ]
-                for one in failed[:_MOST_FAILURES]
-            ]
+            lines: list[list[Cell]] = []
+            for one in failed[:_MOST_FAILURES]:
+                name = molecule_name(scan, one["sample"], numbers[one["sample"]])
+                lines.append([name, f"{one['places']} of {len(scan.group)}", one["error"]])
             if len(failed) > _MOST_FAILURES:
                 lines.append([f"and {len(failed) - _MOST_FAILURES} more", "", ""])
             title = f"{model} failed on {len(failed)} molecules"

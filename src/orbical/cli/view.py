@@ -20,12 +20,12 @@ from .arguments import (
     Read,
     announce_folder,
     image_options,
-    import_from_option,
     load_data,
     models_from_option,
     names_from_option,
     own_task,
     path_or_url,
+    reader_from_option,
 )
 
 if TYPE_CHECKING:
@@ -113,15 +113,9 @@ def view(
 
     check_host(host, expose)
     if len(what) > 1 and not _names_a_scan(what[0]):
-        _refuse(
-            ("a first look", "a saved scan, orbical view run.zarr"),
-            model=" ".join(model or []) or None,
-            data=data,
-            orbits=orbits,
-            worst=worst,
-            names=names,
-            read=read,
-        )
+        kinds = ("a first look", "a saved scan, orbical view run.zarr")
+        live = " ".join(model or []) or None
+        _refuse(kinds, model=live, data=data, orbits=orbits, worst=worst, names=names, read=read)
         given = {"group": group, "task": task, "preprocess": preprocess, "classes": classes}
         pictures = image_options(size, unreadable, classes=classes, unlabeled=unlabeled)
         announce_folder(out)
@@ -131,15 +125,10 @@ def view(
         from ..predictors import model_path
 
         if model_path(what[0]) is not None:
-            raise InputError(
-                "DATA", "a folder of images or an .npz file after the model", f"only {what[0]!r}"
-            )
-        _refuse(
-            ("a saved scan", "a first look, orbical view model.onnx photos/"),
-            group=group,
-            samples=samples,
-            out=out,
-        )
+            expected = "a folder of images or an .npz file after the model"
+            raise InputError("DATA", expected, f"only {what[0]!r}")
+        kinds = ("a saved scan", "a first look, orbical view model.onnx photos/")
+        _refuse(kinds, group=group, samples=samples, out=out)
         pictures = image_options(size, unreadable, unlabeled=unlabeled)
         session = open_session(
             [path_or_url(one) for one in what],
@@ -147,7 +136,7 @@ def view(
             None if data is None else load_data(data, **pictures),
             task=own_task(task),
             preprocess=preprocess,
-            read=import_from_option(read, "--read"),
+            read=reader_from_option(read),
             orbits=None if orbits is None else read_npy(orbits, "--orbits"),
             worst=worst,
             classes=names_from_option(classes, "--classes"),
@@ -182,12 +171,8 @@ def _refuse(kinds: tuple[str, str], **given: object) -> None:
     """Refuse options for the first of two kinds of view that only the second takes."""
     for name, value in given.items():
         if value is not None:
-            raise InputError(
-                f"--{name}",
-                f"none for {kinds[0]}",
-                repr(str(value)),
-                remedy=f"it is an option of {kinds[1]}",
-            )
+            remedy = f"it is an option of {kinds[1]}"
+            raise InputError(f"--{name}", f"none for {kinds[0]}", repr(str(value)), remedy=remedy)
 
 
 def first_look(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,15 +15,14 @@ from .arguments import (
     Preprocess,
     Read,
     Store,
+    data_of_scan,
     image_options,
-    import_from_option,
     load_data,
     models_from_option,
-    own_task,
     save_figure,
+    task_of_scan,
 )
 from .formats import Cell, Number, Sheet, format_flags, print_results
-from .worst_case import command_data
 
 if TYPE_CHECKING:
     from ..tasks import Task
@@ -76,17 +74,15 @@ def why(
     from ..advice import cause
     from ..data import Samples, preprocessing_of_scan, read_rows
     from ..store import load
-    from ..tasks import Task
     from ..testing import layer_errors
 
     scan = load(store)
     ((name, source),) = models_from_option([model]).items()
-    reader = import_from_option(read, "--read")
-    chosen = own_task(task) or Task.from_record(asdict(scan.record.task), reader)
+    chosen = task_of_scan(scan, task, read)
     if data is None:
         _, content, _, _ = searched_scan(scan, {scan.models[0]: source}, None, chosen)
     else:
-        content = command_data(scan, data, chosen, size)
+        content = data_of_scan(scan, data, chosen, size)
     rows = Samples(chosen.take(content))
     inputs = read_rows(rows, slice(0, min(samples, len(rows)))).inputs
     settings: dict[str, Any] = {
@@ -113,20 +109,17 @@ def why(
     headings = ["layer", "share", "error", "its features move"]
     about = f": error of the predictions {found.total:.3g} under {found.group}"
     keys = ("layers", "kinds", "share", "error", "added", "moves")
-    plain = found.to_dict()
-    records = [
-        dict(zip(keys, row, strict=True)) for row in zip(*(plain[key] for key in keys), strict=True)
-    ]
-    told = {} if origin is None else {"cause": origin.to_dict()}
-    said = [f"Cause: {origin.sentence}."] if origin else []
-    footer = "\n".join([*said, *([f"Caution: {found.caution}."] if found.caution else [])])
-    print_results(
-        format_,
-        {"model": name, **plain, **told},
-        [Sheet(name, headings, table, about)],
-        footer,
-        records,
-    )
+    content = {"model": name, **found.to_dict()}
+    rows_of = zip(*(content[key] for key in keys), strict=True)
+    records = [dict(zip(keys, row, strict=True)) for row in rows_of]
+    said = []
+    if origin is not None:
+        content["cause"] = origin.to_dict()
+        said.append(f"Cause: {origin.sentence}.")
+    if found.caution:
+        said.append(f"Caution: {found.caution}.")
+    sheet = Sheet(name, headings, table, about)
+    print_results(format_, content, [sheet], "\n".join(said), records)
 
 
 def _labeled(task: Task, data: object) -> tuple[Any, Any]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .._text import counted, number
+from .._text import number
 from ..errors import InputError
 from .arguments import (
     Import,
@@ -18,20 +17,15 @@ from .arguments import (
     Store,
     announce_folder,
     check_free,
-    image_options,
-    import_from_option,
-    load_data,
+    data_of_scan,
     models_from_option,
-    own_task,
+    task_of_scan,
 )
 from .formats import Cell, Sheet, print_results, with_interval
 from .scan import print_when_stopped
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from ..store import Scan
-    from ..tasks import Task
 
 _WHERE = ("at the identity", "at the worst scanned element", "at the worst element found")
 
@@ -86,17 +80,15 @@ def worst_case(
         from ..adversarial import worst_case as search
         from ..data import preprocessing_of_scan
         from ..store import load
-        from ..tasks import Task
 
         if out.suffix.lower() != ".nc":
             raise InputError("--out", "a name that ends in .nc", repr(str(out)))
         check_free(out, overwrite)
         scan = load(store)
-        reader = import_from_option(read, "--read")
-        chosen = own_task(task) or Task.from_record(asdict(scan.record.task), reader)
+        chosen = task_of_scan(scan, task, read)
         found = search(
             models_from_option(model),
-            scan if data is None else command_data(scan, data, chosen, size),
+            scan if data is None else data_of_scan(scan, data, chosen, size),
             group=scan.group,
             task=chosen,
             starts=starts,
@@ -110,22 +102,6 @@ def worst_case(
         if not quiet:
             _print(found)
             typer.echo(f"worst   {out}   (orbical view {store} --worst {out})")
-
-
-def command_data(scan: Scan, source: str, task: Task, size: str | None) -> object:
-    """Load the data of a scan; refuse others, by their number and their first samples."""
-    from ..data import Samples
-    from ..scanning import describe_data
-
-    data = load_data(source, **image_options(size))
-    known, given = scan.record.data, describe_data(Samples(task.take(data)))
-    if (known.samples, known.first) != (given.samples, given.first):
-        raise InputError(
-            "--data",
-            f"the data of the scan, {counted(known.samples, 'sample')} [{known.first}]",
-            f"{counted(given.samples, 'sample')} [{given.first}]",
-        )
-    return data
 
 
 def _write(found: xr.Dataset, out: Path) -> None:
@@ -144,26 +120,19 @@ def _print(found: xr.Dataset) -> None:
     """Print a column a model: the mean score at the three places, with intervals."""
     models = [str(model) for model in found["model"].values]
     parts = [found.sel(place=place) for place in found["place"].values]
+    means_of = [*((words, part, "mean") for words, part in zip(_WHERE, parts, strict=True))]
+    means_of.append(("missed by the scan", found, "mean_missed"))
     rows: list[list[Cell]] = [
         [words, *(with_interval(part.sel(model=model), name) for model in models)]
-        for words, part, name in zip(
-            (*_WHERE, "missed by the scan"),
-            (*parts, found),
-            ("mean", "mean", "mean", "mean_missed"),
-            strict=True,
-        )
+        for words, part, name in means_of
     ]
     if "bound" in found:
         counts = found["bound"].notnull().sum("sample")
         means = found["bound"].mean("sample")
-        rows.append(
-            [
-                "beyond which no angle is, if the spectrum holds",
-                *(
-                    f"{number(float(mean))} ({int(count)} samples)" if count else "-"
-                    for mean, count in zip(means.values, counts.values, strict=True)
-                ),
-            ]
-        )
+        cells = [
+            f"{number(float(mean))} ({int(count)} samples)" if count else "-"
+            for mean, count in zip(means.values, counts.values, strict=True)
+        ]
+        rows.append(["beyond which no angle is, if the spectrum holds", *cells])
     title = f"{found.sizes['sample']:,} samples, searched {found.attrs['searched']}"
     print_results("text", None, [Sheet(title, [f"mean {found.attrs['metric']}", *models], rows)])

@@ -119,12 +119,9 @@ def _closed(orbit: Orbit) -> Array:
 
 def _circle_caption(orbit: Orbit, small: bool) -> list[str]:
     rings = " and ".join(f"{ring:g}" for ring in _rings(orbit, small))
-    radius = f"radius: {orbit.meaning}{orbit.better}"
+    radius = f"radius: {orbit.meaning}{orbit.better}" + f", rings at {rings}" * small
     turned = "rotation" if "angle" in orbit.coords else next(iter(orbit.coords), "rotation")
-    return [
-        radius + (f", rings at {rings}" if small else ""),
-        f"angle: {turned}, counter-clockwise from the top",
-    ]
+    return [radius, f"angle: {turned}, counter-clockwise from the top"]
 
 
 def _prepare_line(axes: Axes, orbit: Orbit, small: bool) -> None:
@@ -152,9 +149,8 @@ def _line_caption(orbit: Orbit, small: bool) -> list[str]:
 
 def _is_geometric(places: Array) -> bool:
     """Check whether the places have equal ratios rather than equal steps."""
-    if len(places) < 3:
-        return False
-    return bool(np.ptp(np.diff(np.log(places))) < np.ptp(np.diff(places)))
+    steps, ratios = np.diff(places), np.diff(np.log(places))
+    return len(places) > 2 and bool(np.ptp(ratios) < np.ptp(steps))
 
 
 def _padded(limits: tuple[float, float]) -> tuple[float, float]:
@@ -165,11 +161,8 @@ def _padded(limits: tuple[float, float]) -> tuple[float, float]:
 def _draw_plane(axes: Sequence[Axes], orbit: Orbit, values: Array, small: bool) -> ScalarMappable:
     (panel,) = axes
     (vertical, rows), (across, columns) = orbit.axes.items()
-    image = panel.imshow(
-        values[orbit.index],
-        extent=(*_edges(columns)[[0, -1]], *_edges(rows)[[-1, 0]]),
-        **_color_scale(orbit),
-    )
+    extent = (*_edges(columns)[[0, -1]], *_edges(rows)[[-1, 0]])
+    image = panel.imshow(values[orbit.index], extent=extent, **_color_scale(orbit))
     row, column = np.argwhere(orbit.index == orbit.identity)[0]
     for width, color in ((2.4, "black"), (1.2, "white")):  # seen on dark and on light cells
         panel.plot(columns[column], rows[row], "+", color=color, mew=width, ms=7 - 2 * small)
@@ -193,10 +186,9 @@ def _draw_slices(
     azimuth, angle = (orbit.axes[name] for name in ("azimuth", "angle"))
     borders = np.clip(_edges(angle), angle[0], angle[-1])
     for number, panel in enumerate(axes):
-        cells = values[orbit.index[number]]
-        image = panel.pcolormesh(
-            np.deg2rad(_edges(azimuth)), borders, cells.T, rasterized=True, **_color_scale(orbit)
-        )
+        cells = values[orbit.index[number]].T
+        look: Look = {"rasterized": True, **_color_scale(orbit)}
+        image = panel.pcolormesh(np.deg2rad(_edges(azimuth)), borders, cells, **look)
         across, up = list(str(orbit.axes["plane"][number]))
         panel.set_thetagrids([0, 90, 180, 270], [across, up, f"-{across}", f"-{up}"])
         panel.tick_params(axis="x", pad=-2, colors=SOFT)
@@ -214,14 +206,8 @@ def _draw_ball(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) ->
     shown = orbit.index[~((places[orbit.index, 0] > 0) & (places[orbit.index, 1] < 0))]
     panel.set_facecolor("none")  # else it would cover the text of its neighbor
     panel.view_init(elev=25, azim=-45)  # from where rx > 0 and ry < 0
-    points: ScalarMappable = panel.scatter(
-        *places[shown].T,
-        c=values[shown],
-        s=6 if small else 14,
-        depthshade=False,
-        lw=0,
-        **_color_scale(orbit),
-    )
+    look: Look = {"s": 6 if small else 14, "depthshade": False, "lw": 0, **_color_scale(orbit)}
+    points: ScalarMappable = panel.scatter(*places[shown].T, c=values[shown], **look)
     for name in names:
         axis = name[-1]
         panel.set(**{f"{axis}lim": (-180, 180), f"{axis}ticks": [-90, 0, 90]})
@@ -246,22 +232,17 @@ def _draw_tiles(axes: Sequence[Axes], orbit: Orbit, values: Array, small: bool) 
         panel.tick_params(axis="x", rotation=90)
     panel.tick_params(length=0, labelsize=6 if small else 7)
     panel.spines[:].set_visible(False)
-    for border in np.arange(1, index.shape[1]) - 0.5:
-        panel.axvline(border, color="white", lw=1.2)
-    for border in np.arange(1, index.shape[0]) - 0.5:
-        panel.axhline(border, color="white", lw=1.2)
+    for draw_line, count in ((panel.axhline, len(index)), (panel.axvline, index.shape[1])):
+        for border in np.arange(1, count) - 0.5:
+            draw_line(border, color="white", lw=1.2)
     if index.size <= 64 and not small:
         size = 6 if index.shape[1] > 4 else 7
         if max(map(len, inside)) * index.shape[1] > _MOST_LETTERS:  # they would run into each other
             inside = [""] * len(inside)
         for (row, column), element in np.ndenumerate(index):
             if element >= 0 and np.isfinite(values[element]):
-                words = "\n".join(
-                    filter(
-                        None,
-                        [inside[element], on_scale(values[element], max(map(abs, orbit.limits)))],
-                    )
-                )
+                said = on_scale(values[element], max(map(abs, orbit.limits)))
+                words = "\n".join(filter(None, [inside[element], said]))
                 color = _readable_on(image.to_rgba(values[element]))
                 panel.text(column, row, words, fontsize=size, color=color, **CENTERED)
     return image
@@ -321,14 +302,14 @@ def _ticks(named: dict[str, Array], count: int) -> _Ticks:
     if len(named) == 1:
         ((name, values),) = named.items()
         return [plain(value) for value in values], name
-    heads = {
-        name: "" if values.dtype.kind in "US" else f"{name} " for name, values in named.items()
-    }
-    words = [
-        ", ".join(heads[name] + plain(values[place]) for name, values in named.items())
-        for place in range(count)
+    columns = [
+        [
+            plain(value) if values.dtype.kind in "US" else f"{name} {plain(value)}"
+            for value in values
+        ]
+        for name, values in named.items()
     ]
-    return words, ""
+    return [", ".join(words) for words in zip(*columns, strict=True)] or [""] * count, ""
 
 
 def _readable_on(color: Array) -> str:

@@ -142,8 +142,7 @@ def _curves(sheet: Sheet, layout: Curves, given: float | None) -> Figure:
     if [*handles] != [""]:
         fig.legend(handles.values(), names, loc="outside upper center", ncols=columns)
     banded = any(panel.band is not None for panel in sheet.panels)
-    key = [sheet.orbit.band] * banded
-    _write_caption(fig, [*layout.caption(sheet.orbit, small), *key])
+    _write_caption(fig, layout.caption(sheet.orbit, small) + [sheet.orbit.band] * banded)
     return fig
 
 
@@ -242,9 +241,8 @@ def _surfaces(sheet: Sheet, layout: Surface, given: float | None) -> Figure:
             show_picture(axes, row.image, words, 8 if side > 1 else 6)
         for place, (title, color, values) in enumerate(row.plots):
             cells = range(first + place * len(parts), first + (place + 1) * len(parts))
-            plots = [
-                fig.add_subplot(grid[number, cell], projection=layout.projection) for cell in cells
-            ]
+            spots = (grid[number, cell] for cell in cells)
+            plots = [fig.add_subplot(spot, projection=layout.projection) for spot in spots]
             image = layout.draw(plots, sheet.orbit, values, small)
             drawn += plots
             for axes, part in zip(plots, parts, strict=True):
@@ -277,10 +275,7 @@ def _label_outer(axes: Axes, left: bool, bottom: bool) -> None:
 def _write_caption(fig: Figure, parts: list[str]) -> None:
     """Write the caption below, on one line if it fits."""
     line, room = " · ".join(parts), fig.get_figwidth() - 0.1
+    if line and text_inches(line, 7) > room:
+        line = "\n".join(wrapped_label(part, room, 7) for part in parts)
     if line:
-        lines = (
-            [line]
-            if text_inches(line, 7) <= room
-            else [wrapped_label(part, room, 7) for part in parts]
-        )
-        fig.supxlabel("\n".join(lines), fontsize=7, color=SOFT)
+        fig.supxlabel(line, fontsize=7, color=SOFT)

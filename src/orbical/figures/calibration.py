@@ -19,6 +19,7 @@ from .style import (
     INK,
     PAGE,
     SOFT,
+    Look,
     check_figure_width,
     figure,
     fitted_label,
@@ -93,9 +94,8 @@ def _both_ends(array: xr.DataArray) -> xr.DataArray:
     import xarray as xr
 
     if array.ndim > 2:
-        raise InputError(
-            "array", "(model, element) for an interval in this layout", f"dimensions {array.dims}"
-        )
+        expected = "(model, element) for an interval in this layout"
+        raise InputError("array", expected, f"dimensions {array.dims}")
     bare = array.drop_vars(INTERVAL)
     ends = {"lower end": bare.copy(data=array["low"]), "value": bare}
     ends["upper end"] = bare.copy(data=array["high"])
@@ -140,34 +140,20 @@ def reliability_diagram(
 def _draw_reliability(axes: Axes, curve: ReliabilityCurve, color: str) -> None:
     from matplotlib.collections import LineCollection
 
-    place, accuracy, density = (
-        part.numpy() for part in (curve.place, curve.accuracy, curve.density)
-    )
+    place, accuracy, density = curve.place.numpy(), curve.accuracy.numpy(), curve.density.numpy()
     share = density / density.max()
     axes.plot([0, 1], [0, 1], "--", color=SOFT, linewidth=0.8)
     axes.fill_between(place, 0, 0.16 * share, color=SOFT, alpha=0.25, linewidth=0)
-    axes.fill_between(
-        place, curve.low.numpy(), curve.high.numpy(), color=color, alpha=0.22, linewidth=0
-    )
+    axes.fill_between(place, curve.low.numpy(), curve.high.numpy(), color=color, alpha=0.22, lw=0)
     points = np.stack([place, accuracy], axis=-1)
     pieces = np.stack([points[:-1], points[1:]], axis=1)
     seen = np.isfinite(pieces).all((1, 2))
     widths = 0.7 + 2.3 * np.sqrt(share[:-1])
-    axes.add_collection(
-        LineCollection(
-            list(pieces[seen]), linewidths=list(widths[seen]), colors=color, capstyle="round"
-        )
-    )
-    axes.text(
-        0.03,
-        0.97,
-        _in_words("smooth ECE", curve.error),
-        transform=axes.transAxes,
-        va="top",
-        fontsize=7,
-        linespacing=1.4,
-        bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1.5},
-    )
+    look: Look = {"linewidths": list(widths[seen]), "colors": color, "capstyle": "round"}
+    axes.add_collection(LineCollection(list(pieces[seen]), **look))
+    box = {"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1.5}
+    style: Look = {"va": "top", "fontsize": 7, "linespacing": 1.4, "bbox": box}
+    axes.text(0.03, 0.97, _in_words("smooth ECE", curve.error), transform=axes.transAxes, **style)
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="confidence", ylabel="accuracy", aspect="equal")
     axes.grid(True)
 
@@ -234,17 +220,22 @@ def _a_panel_each(
     curves: Any, draw: Callable[[Axes, Any, str], None], title: str, width: float | None
 ) -> Figure:
     """Draw the curve of each model in its own panel, in the color of the model."""
-    check_figure_width(width)
-    named = dict(curves) if isinstance(curves, Mapping) else {"": curves}
-    if not named:
-        raise InputError("curves", "at least one", "none")
-    colors = model_colors(named)
+    named, colors = _named(curves, width)
     with styled():
         fig, places, wide = _grid(len(named), title, width)
         for axes, (name, curve) in zip(places, named.items(), strict=True):
             draw(axes, curve, colors[name])
             axes.set_title(fitted_label(name, wide - 0.3, 9))
     return fig
+
+
+def _named(curves: Any, width: float | None) -> tuple[dict[str, Any], dict[str, str]]:
+    """Check arguments; return the curves of models by name, one alone without, and their colors."""
+    check_figure_width(width)
+    named = dict(curves) if isinstance(curves, Mapping) else {"": curves}
+    if not named:
+        raise InputError("curves", "at least one", "none")
+    return named, model_colors(named)
 
 
 def _grid(count: int, title: str, given: float | None) -> tuple[Figure, list[Axes], float]:
@@ -283,11 +274,7 @@ def risk_coverage_plot(
         >>> fig.axes[0].get_xlabel()
         'coverage (share not rejected)'
     """
-    check_figure_width(width)
-    named = dict(curves) if isinstance(curves, Mapping) else {"": curves}
-    if not named:
-        raise InputError("curves", "at least one", "none")
-    colors = model_colors(named)
+    named, colors = _named(curves, width)
     wide = width or COLUMN * 1.3
     with styled():
         fig = figure(wide, wide * 0.72)

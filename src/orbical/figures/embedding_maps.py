@@ -231,9 +231,8 @@ def _scatter(
 
     names = np.unique(everywhere)
     if len(names) > _MOST_CLASSES:
-        raise InputError(
-            "color", f"at most {_MOST_CLASSES} classes", f"{len(names)} values of {color!r}"
-        )
+        given = f"{len(names)} values of {color!r}"
+        raise InputError("color", f"at most {_MOST_CLASSES} classes", given)
     for name, shade in zip(names, class_colors(names).values(), strict=True):
         members = places[(values == name) & np.isfinite(places).all(1)]
         if len(members):
@@ -254,15 +253,8 @@ def _write_classes(fig: Figure, maps: list[Axes], color: str) -> None:
         for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)
     }
     labels, columns = legend_of(list(named), fig.get_figwidth() - 0.2, most=10)
-    legend = fig.legend(
-        named.values(),
-        labels,
-        title=color,
-        loc="outside lower center",
-        ncols=columns,
-        columnspacing=1.0,
-        handletextpad=0.1,
-    )
+    look: Look = {"ncols": columns, "columnspacing": 1.0, "handletextpad": 0.1}
+    legend = fig.legend(named.values(), labels, title=color, loc="outside lower center", **look)
     for handle in legend.legend_handles:
         if handle is not None:
             handle.set(alpha=1, sizes=[24])
@@ -306,11 +298,9 @@ def _sides(glyphs: list[_Glyph], places: Array) -> tuple[list[_Glyph], list[_Gly
     """Return the samples to the left and to the right of the map, each ordered by height."""
     across = sorted(glyphs, key=lambda glyph: places[glyph.row, 0])
     half = -(-len(glyphs) // 2)
-    left, right = (
-        sorted(side, key=lambda glyph: -places[glyph.row, 1])
-        for side in (across[:half], across[half:])
-    )
-    return left, right
+    across[:half] = sorted(across[:half], key=lambda glyph: -places[glyph.row, 1])
+    across[half:] = sorted(across[half:], key=lambda glyph: -places[glyph.row, 1])
+    return across[:half], across[half:]
 
 
 def _draw_glyph(axes: Axes, glyph: _Glyph, model: str, orbit: Orbit, color: str) -> None:
@@ -334,15 +324,7 @@ def _lead(fig: Figure, small: Axes, axes: Axes, point: Array, on_left: bool) -> 
     if not np.isfinite(point).all():
         return
     axes.plot(*point, "o", mfc="none", mec=INK, mew=1.0, ms=6, zorder=5)
-    line = ConnectionPatch(
-        (1.02 if on_left else -0.02, 0.5),
-        tuple(point),
-        small.transAxes,
-        axes.transData,
-        color=SOFT,
-        lw=0.6,
-        zorder=4,
-        shrinkB=3,
-    )
+    start, look = (1.02 if on_left else -0.02, 0.5), Look(color=SOFT, lw=0.6, zorder=4, shrinkB=3)
+    line = ConnectionPatch(start, tuple(point), small.transAxes, axes.transData, **look)
     line.set_in_layout(False)
     fig.add_artist(line)

@@ -162,18 +162,14 @@ def _with_models(array: xr.DataArray) -> xr.DataArray:
     from xarray import DataArray
 
     if not isinstance(array, DataArray):
-        raise InputError(
-            "array",
-            "responses of orbical.nero, such as individual(scan, sample) or aggregate(scan)",
-            type(array),
-        )
+        expected = "responses of orbical.nero, such as individual(scan, sample) or aggregate(scan)"
+        raise InputError("array", expected, type(array))
     kind = array.attrs.get("layout")
     if "element" not in array.dims or kind is None:
-        raise InputError(
-            "array",
-            "responses of orbical.nero, with a dimension 'element' and the attribute 'layout'",
-            f"dimensions {array.dims}",
+        expected = (
+            "responses of orbical.nero, with a dimension 'element' and the attribute 'layout'"
         )
+        raise InputError("array", expected, f"dimensions {array.dims}")
     check_name("layout", kind, LAYOUTS)
     array = array.compute()  # once: a lazy array would be read again for each use
     return model_first(array)
@@ -272,9 +268,8 @@ def plotted_picture(image: Any) -> Array:
     if pixels.ndim == 3 and pixels.shape[-1] == 1:
         pixels = pixels[..., 0]
     if pixels.ndim not in (2, 3) or (pixels.ndim == 3 and pixels.shape[-1] != 3):
-        raise InputError(
-            "image", "[H, W] or [C, H, W] with one or three channels", f"shape {np.shape(image)}"
-        )
+        expected = "[H, W] or [C, H, W] with one or three channels"
+        raise InputError("image", expected, f"shape {np.shape(image)}")
     low, high = float(pixels.min()), float(pixels.max())
     return (pixels - low) / (high - low) if high > low else pixels * 0
 

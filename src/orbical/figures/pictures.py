@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image, ImageDraw
@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw
 from .._text import counted
 from ..errors import InputError, whole_number
 from ..groups import Group, as_group
-from .style import INK, MODELS, PAGE, SOFT, check_figure_width, figure, styled
+from .style import INK, MODELS, PAGE, SOFT, Look, check_figure_width, figure, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,11 +86,9 @@ def _draw_plane(panel: Axes, group: Group, some: Array) -> None:
     maps = group.parts["plane"][some]
     size, start, apart = _flag_size(maps)
     shapes, colors = _moved(maps, size * (_FLAG + start)), _colors(maps)
-    look: dict[str, Any] = (  # what lies on top of each other is drawn by its outlines
-        {"facecolors": colors[:-1], "alpha": float(np.clip(12 / len(maps), 0.12, 0.6)), "lw": 0}
-        if apart
-        else {"facecolors": "none", "edgecolors": colors[:-1], "lw": 0.6}
-    )
+    look: Look = {"facecolors": "none", "edgecolors": colors[:-1], "lw": 0.6}
+    if apart:  # what lies on top of each other is drawn by its outlines
+        look = {"facecolors": colors[:-1], "alpha": np.clip(12 / len(maps), 0.12, 0.6), "lw": 0}
     panel.add_collection(PolyCollection(list(shapes[:-1]), **look))
     panel.add_collection(PolyCollection(list(shapes[-1:]), facecolors=[INK], lw=0))
     reach = np.abs(shapes).max() * 1.05
@@ -130,9 +128,8 @@ def _draw_space(panel: Axes, group: Group, some: Array) -> None:
     near = (depth - depth.min()) / max(float(np.ptp(depth)), 1e-9)
     order, colors = np.argsort(depth), np.array(_colors(maps))
     alpha = 0.25 + 0.75 * near[order]
-    panel.add_collection(
-        PolyCollection(list(seen[order, :, :2]), facecolors=colors[order], alpha=alpha, lw=0)
-    )
+    look: Look = {"facecolors": colors[order], "alpha": alpha, "lw": 0}
+    panel.add_collection(PolyCollection(list(seen[order, :, :2]), **look))
     reach = np.abs(seen[..., :2]).max() * 1.02
     panel.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
     panel.set_axis_off()
@@ -313,11 +310,8 @@ def molecule_picture(
     kinds = np.asarray(numbers, int)
     atoms = np.asarray(positions, float)
     if kinds.ndim != 1 or atoms.shape != (len(kinds), 3):
-        raise InputError(
-            "positions",
-            "shape [atoms, 3], with numbers [atoms]",
-            f"{atoms.shape} and {kinds.shape}",
-        )
+        given = f"{atoms.shape} and {kinds.shape}"
+        raise InputError("positions", "shape [atoms, 3], with numbers [atoms]", given)
     size = whole_number("size", size, 8)
     atoms, kinds = atoms[kinds > 0], kinds[kinds > 0]
     if not len(kinds):

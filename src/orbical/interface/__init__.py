@@ -215,30 +215,25 @@ def found_scans(folder: Path) -> dict[str, Scan | StoreError]:
         return {folder.name.removesuffix(".zarr"): load(folder)}
     if not folder.is_dir():
         state = "is not a folder" if folder.exists() else "does not exist"
-        raise InputError(
-            "scan",
-            "a saved scan, or a folder of them",
-            f"{str(folder)!r}, which {state}",
-            remedy="save one with orbical.scan(..., out=...) or orbical scan --out",
-        )
+        remedy = "save one with orbical.scan(..., out=...) or orbical scan --out"
+        given = f"{str(folder)!r}, which {state}"
+        raise InputError("scan", "a saved scan, or a folder of them", given, remedy=remedy)
     if (folder / "zarr.json").is_file():
         return {folder.resolve().name.removesuffix(".zarr"): load(folder)}
     scans: dict[str, Scan | StoreError] = {}
     for path in sorted(folder.iterdir()):
-        if not (path / "zarr.json").is_file() or path.name.startswith("."):
+        about, name = path / "zarr.json", path.name.removesuffix(".zarr")
+        if not about.is_file() or name.startswith("."):
             continue
         try:
-            scans[path.name.removesuffix(".zarr")] = load(path)
+            scans[name] = load(path)
         except StoreError as error:
-            if b"orbical" in (path / "zarr.json").read_bytes():
-                scans[path.name.removesuffix(".zarr")] = error
+            if b"orbical" in about.read_bytes():
+                scans[name] = error
     if not any(isinstance(one, Scan) for one in scans.values()):
-        raise InputError(
-            "scan",
-            "a folder with a scan",
-            f"{str(folder)!r}, which has none",
-            remedy="for a folder of images name the model first, orbical view model.onnx photos/",
-        )
+        remedy = "for a folder of images name the model first, orbical view model.onnx photos/"
+        given = f"{str(folder)!r}, which has none"
+        raise InputError("scan", "a folder with a scan", given, remedy=remedy)
     return scans
 
 

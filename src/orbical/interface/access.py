@@ -170,12 +170,9 @@ def is_loopback(host: str) -> bool:
 def check_host(host: str, exposed: bool) -> None:
     """Refuse an address that others can reach, unless that is wanted."""
     if not is_loopback(host) and not exposed:
-        raise InputError(
-            "host",
-            "127.0.0.1",
-            f"{host!r}, which others on the network can reach",
-            remedy="pass exposed=True (--expose) to allow it",
-        )
+        given = f"{host!r}, which others on the network can reach"
+        remedy = "pass exposed=True (--expose) to allow it"
+        raise InputError("host", "127.0.0.1", given, remedy=remedy)
 
 
 class AccessGuard:

@@ -82,10 +82,8 @@ def bundle(entry: str, sources: Mapping[str, str]) -> str:
             if found["name"]:
                 exports[found["name"]] = found["name"]
                 return f"{found['value']}{found['name']}"
-            pairs, source = (
-                _names(found["taken"] or found["given"] or ""),
-                found["source"] or found["from"],
-            )
+            pairs = _names(found["taken"] or found["given"] or "")
+            source = found["source"] or found["from"]
             if pairs is None or not (source or found["given"] is not None):
                 got = found[0].strip()[:80]
                 raise InputError(f"{path}:{line}", _FORMS, remedy=f"got {got!r}")
@@ -151,8 +149,7 @@ def page_files() -> dict[str, StaticFile]:
     page = _STYLES.sub(f'<link rel="stylesheet" href="app.css?{mark}" />\n  ', page)
     texts = {"index.html": _SCRIPT.sub(f"app.js?{mark}", page), "app.js": script, "app.css": style}
     made = {
-        path: StaticFile(text.encode(), TYPES[posixpath.splitext(path)[1]])
-        for path, text in texts.items()
+        path: StaticFile(text.encode(), TYPES[Path(path).suffix]) for path, text in texts.items()
     }
     return {"icon.svg": found["icon.svg"], **made}
 

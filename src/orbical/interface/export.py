@@ -114,15 +114,10 @@ def parquet(request: Request) -> File:
             columns[f"invariance_gap_{name}"] = gap[model, chosen].astype(np.float32)
     xy = sample_map(request).xy
     columns |= {"x": xy[chosen, 0], "y": xy[chosen, 1]}
-    pictures = _pictures(view, chosen, request.progress)
-    if pictures is not None:
+    if (pictures := _pictures(view, chosen, request.progress)) is not None:
         columns["image"] = pictures
-    facts = {
-        "group": view.group.spec,
-        "score": view.scan.record.score.meaning,
-        "reference": request.reference,
-        "map": request.selection.method,
-    }
+    facts = {"group": view.group.spec, "score": view.scan.record.score.meaning}
+    facts |= {"reference": request.reference, "map": request.selection.method}
     table = pa.table(columns).replace_schema_metadata(facts)
     held = io.BytesIO()
     pq.write_table(table, held)

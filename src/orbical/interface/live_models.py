@@ -148,14 +148,16 @@ class LiveModels:
         """Return one sample's input as a batch of one, None if inputs are not available."""
         if self.data is not None:
             return self.data.inputs(sample, sample + 1)
-        if not self._fields:
-            return None
-        return _as_tree(
-            {
-                key: torch.from_numpy(np.array(self._row(name, sample, None)))[None]
-                for key, name in self._fields.items()
-            }
-        )
+        rows = {key: self._stored(name, sample) for key, name in self._fields.items()}
+        if not rows or [*rows] == [""]:
+            return rows.get("")
+        if all(key.isdigit() for key in rows):
+            return tuple(rows[key] for key in sorted(rows, key=int))
+        return rows
+
+    def _stored(self, name: str, sample: int, model: int | None = None) -> Tensor:
+        """Read one sample of a stored array as a batch of one."""
+        return torch.from_numpy(np.array(self._row(name, sample, model)))[None]
 
     def moved(self, sample: int, elements: Elements) -> Tree | None:
         """Return one sample's transformed inputs `[K, 1, ...]`, None if they cannot be made."""
@@ -288,32 +290,25 @@ class LiveModels:
         """
         if (name, device) not in self._sweeps:
             assert self.task is not None
-            own = {name: self.models[name]}
-            self._sweeps[name, device] = Sweep(
-                own, self.scan.group, self.task, device, BATCH, self._preprocess
-            )
+            own, group = {name: self.models[name]}, self.scan.group
+            sweep = Sweep(own, group, self.task, device, BATCH, self._preprocess)
+            self._sweeps[name, device] = sweep
         return self._sweeps[name, device]
 
     def truth(self, sample: int) -> Tensor | None:
         """Return one sample's truth as a batch of one, None if it is not known."""
         if self.task is None or not self.scan.labeled:
             return None
-        if self.task.truth_name not in self.scan.stored:
-            return None
-        return torch.from_numpy(np.array(self._row(self.task.truth_name, sample, None)))[None]
+        name = self.task.truth_name
+        return self._stored(name, sample) if name in self.scan.stored else None
 
     def _consensus(self, sample: int, names: list[str]) -> dict[str, Tensor]:
         if "consensus" not in self.scan.stored:
             return {}
-        rows = {
-            name: np.array(self._row("consensus", sample, self.scan.models.index(name)))
-            for name in names
-        }
-        return {
-            name: torch.from_numpy(row)[None]
-            for name, row in rows.items()
-            if np.isfinite(row).any()  # unfinished samples have no consensus
-        }
+        numbers = {name: self.scan.models.index(name) for name in names}
+        rows = {name: self._stored("consensus", sample, model) for name, model in numbers.items()}
+        # Unfinished samples have no consensus.
+        return {name: row for name, row in rows.items() if bool(row.isfinite().any())}
 
     def _find_task(self, task: Task | None, read: Reader | None) -> Task | None:
         if task is not None:
@@ -322,10 +317,8 @@ class LiveModels:
             return task
         described = self.scan.record.task
         if self.models and not self._readable:
-            self.warnings.append(
-                f"models cannot run: outputs were read by {described.read}; pass that "
-                "function as read"
-            )
+            read_by = f"outputs were read by {described.read}; pass that function as read"
+            self.warnings.append(f"models cannot run: {read_by}")
         try:
             return Task.from_record(asdict(described), read)
         except (InputError, ImportError, TypeError, KeyError) as error:
@@ -373,9 +366,8 @@ class LiveModels:
         except OrbicalError:
             return True  # what it says when asked will be shown
         flat = [leaf.flatten(0, 1).flatten()[:_PROBE_NUMBERS] for leaf in leaves(answered)]
-        return entry.reproduced_by(
-            torch.cat([part.double() for part in flat]).nan_to_num(0.0).numpy()
-        )
+        numbers = torch.cat([part.double() for part in flat]).nan_to_num(0.0)
+        return entry.reproduced_by(numbers.numpy())
 
 
 def coarse_to_fine(count: int) -> Array:
@@ -398,17 +390,6 @@ def _device_of(predictor: Predictor) -> torch.device:
 
 def _input_fields(scan: Scan) -> dict[str, str]:
     """Return the stored inputs as `{key of the batch: array}`; one tensor has an empty key."""
-    names = [
-        name
-        for name, array in scan.arrays.items()
-        if array.attrs.get("meaning") == "input" and name.startswith("input")
-    ]
-    return {name.removeprefix("input").removeprefix("_"): name for name in sorted(names)}
-
-
-def _as_tree(parts: dict[str, Tensor]) -> Tree:
-    if [*parts] == [""]:
-        return parts[""]
-    if all(key.isdigit() for key in parts):
-        return tuple(parts[key] for key in sorted(parts, key=int))
-    return parts
+    inputs = {name for name, array in scan.arrays.items() if array.attrs.get("meaning") == "input"}
+    names = sorted(name for name in inputs if name.startswith("input"))
+    return {name.removeprefix("input").removeprefix("_"): name for name in names}

@@ -60,15 +60,15 @@ class OrbitLocator:
         one_to_one = {*self.axes} == {*group.coords} and {*group.parts} == {"plane"}
         self.continuous = bool(self.axes) and one_to_one
         axes = self.axes if self.continuous else ()
-        self._coords = np.array([group.coords[axis] for axis in axes]).reshape(-1, len(group)).T
+        self._coords = (
+            np.array([group.coords[axis] for axis in axes], float).reshape(-1, len(group)).T
+        )
 
     def at(self, element: int, position: tuple[float, ...] = ()) -> OrbitPosition:
         """Return the position of an element, or the given position if the group has positions."""
         if not position or not self.continuous:
-            still = tuple(float(value) for value in self._coords[element])
-            return OrbitPosition(
-                element, still, self.group[[element]], True, spoken_name(self.group, element)
-            )
+            still, name = tuple(self._coords[element].tolist()), spoken_name(self.group, element)
+            return OrbitPosition(element, still, self.group[[element]], True, name)
         if len(position) != len(self.axes):
             raise InputError("selection position", ", ".join(self.axes), f"{len(position)} numbers")
         here = self._inside(np.asarray(position, float))
@@ -103,19 +103,18 @@ class OrbitLocator:
         """
         if not self.continuous:
             return None
+        count, line = min(len(self.group) * factor, most), np.unique(self._coords[:, 0])
         if self.axes == ("angle",):
-            return rotations(min(len(self.group) * factor, most))
+            return rotations(count)
         if self.axes == ("scale",):
-            ends = self._coords[:, 0].min(), self._coords[:, 0].max()
-            return scales(float(ends[0]), float(ends[1]), min(len(self.group) * factor, most))
-        line = np.unique(self._coords[:, 0])
+            return scales(float(line[0]), float(line[-1]), count)
         if len(line) < 2:
             return None
         radius, step = float(line[-1]), float(line[1] - line[0])
-        few_enough = [
-            shorter for shorter in _shorter(step) if (2 * round(radius / shorter) + 1) ** 2 <= most
-        ]
-        return translations(radius, few_enough[0]) if few_enough else None
+        for shorter in _shorter(step):
+            if (2 * round(radius / shorter) + 1) ** 2 <= most:
+                return translations(radius, shorter)
+        return None
 
 
 def _shorter(step: float) -> list[float]:

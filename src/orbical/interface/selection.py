@@ -278,9 +278,8 @@ def mask_of_samples(given: object, samples: int) -> np.ndarray:
         return chosen
     whole = chosen.ndim == 1 and (chosen.dtype.kind in "iu" or not chosen.size)
     if not whole or (chosen.size and not -samples <= chosen.min() <= chosen.max() < samples):
-        raise InputError(
-            "samples", f"indices below {samples}, or a mask of {samples}", _short(given)
-        )
+        expected = f"indices below {samples}, or a mask of {samples}"
+        raise InputError("samples", expected, _short(given))
     mask = np.zeros(samples, bool)
     mask[chosen.astype(int)] = True
     return mask
@@ -353,9 +352,8 @@ class Clause:
         owner = _escaped(self.column) + (f"@{_escaped(self.model)}" if self.model else "")
         if self.values is not None:
             return f"{owner}:{','.join(map(_escaped, self.values))}"
-        return (
-            f"{owner}:{_range_text(self.low, -math.inf)}{_RANGE}{_range_text(self.high, math.inf)}"
-        )
+        low, high = _range_text(self.low, -math.inf), _range_text(self.high, math.inf)
+        return f"{owner}:{low}{_RANGE}{high}"
 
 
 def labels_alone(filters: Iterable[str]) -> tuple[int, ...] | None:

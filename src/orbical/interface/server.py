@@ -282,10 +282,9 @@ def _listening(host: str, port: int | None, earlier: int | None = None) -> socke
     if port is not None and not 0 <= port <= 65535:
         raise InputError("port", "0 to 65535", port)
     family = sockets.AF_INET6 if ":" in host else sockets.AF_INET
-    first = [] if earlier is None else [earlier]
-    tried = (
-        [port] if port is not None else [*first, *range(FIRST_PORT, FIRST_PORT + PORTS_TRIED), 0]
-    )
+    tried = [*range(FIRST_PORT, FIRST_PORT + PORTS_TRIED), 0] if port is None else [port]
+    if port is None and earlier is not None:
+        tried.insert(0, earlier)
     for number in tried:
         try:
             return sockets.create_server((host, number), family=family, backlog=128)

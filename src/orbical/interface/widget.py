@@ -6,7 +6,6 @@ kernel nor the page. Frames are sent as message buffers.
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import html
 import io
@@ -24,6 +23,7 @@ from .bundling import bundle, web_sources, web_style
 from .selection import Selection, mask_of_samples
 from .session import KINDS, Session
 from .session.request import Request, keep_set
+from .wire import as_text
 
 __all__ = ["widget"]
 
@@ -95,10 +95,7 @@ def changed(session: Session, now: Selection, given: Any) -> Selection:
     if "samples" in fields:
         mask = mask_of_samples(fields.pop("samples"), view.samples)
         fields = {"subset": keep_set(view, mask), "filter": (), **fields}
-    kept = {
-        name: [*value] if isinstance(value, tuple) else value for name, value in vars(now).items()
-    }
-    made = Selection.from_json({**kept, **fields})
+    made = Selection.from_json({**vars(now), **fields})
     request = Request(view, made)
     _ = request.sample, request.element, request.metric, request.models  # refuse what is not there
     return made
@@ -212,12 +209,9 @@ class WidgetFallback:
 
         view = self._session.scan_view()
         picture = _picture(view.scan)
-        shown = (
-            f"<img alt='{html.escape(view.name)}: score along the orbit' "
-            f"src='data:image/png;base64,{picture}' style='max-width:100%;background:#fff'>"
-            if picture
-            else ""
-        )
+        words = f"<img alt='{html.escape(view.name)}: score along the orbit' "
+        source = f"src='data:image/png;base64,{picture}' style='max-width:100%;background:#fff'>"
+        shown = words + source if picture else ""
         return (
             f"<div class='orbical-static'><p style='{_TITLE}'>"
             f"{html.escape(self._plain)}</p>{shown}{_table(summary(view.scan))}</div>"
@@ -236,7 +230,7 @@ def _picture(scan: Any) -> str:
     held = io.BytesIO()
     with figures.style.styled():
         figure.savefig(held, format="png", dpi=130, bbox_inches="tight")
-    return base64.b64encode(held.getvalue()).decode("ascii")
+    return as_text(held.getvalue())
 
 
 def _table(table: Any) -> str:

@@ -10,14 +10,13 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-import math
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from .._text import json_values
 from ..errors import InputError
 from ..store import Json
 
@@ -44,7 +43,7 @@ def encode(header: Mapping[str, object], arrays: Mapping[str, np.ndarray | bytes
             plain = _as_wire_array(array)
             entries.append({"name": name, "dtype": _NAMES[plain.dtype], "shape": list(plain.shape)})
             buffers.append(plain.tobytes())
-    text = json.dumps(_to_plain_json({**header, "arrays": entries}), allow_nan=False).encode()
+    text = json.dumps(json_values({**header, "arrays": entries}), allow_nan=False).encode()
     text += b" " * (-len(text) % 4)
     padded = [part for buffer in buffers for part in (buffer, b"\0" * (-len(buffer) % 4))]
     return b"".join([struct.pack("<I", len(text)), text, *padded])
@@ -63,25 +62,6 @@ def _as_wire_array(array: np.ndarray) -> np.ndarray:
             raise InputError("array", "numbers", array.dtype)
         array = array.astype(kinds[array.dtype.kind])
     return np.ascontiguousarray(array)
-
-
-def _to_plain_json(value: object) -> Any:
-    """Convert numbers and containers to types that JSON has.
-
-    >>> _to_plain_json({"a": float("nan"), "b": (np.int64(1), np.float32(0.5))})
-    {'a': None, 'b': [1, 0.5]}
-    """
-    if isinstance(value, Mapping):
-        return {str(key): _to_plain_json(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_to_plain_json(part) for part in value]
-    if isinstance(value, np.ndarray):
-        return _to_plain_json(value.tolist())
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 _ODDS = 18.0

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -34,33 +35,23 @@ class InputForm:
 
 def declared_form(name: str, predictor: Predictor) -> InputForm:
     """Return the images that a model declares; refuse one whose input is no image."""
-    declared: dict[str, tuple[list[object], str]] | None = getattr(
-        predictor, "declared_inputs", None
-    )
-    if declared is None:
+    if not hasattr(predictor, "declared_inputs"):
         return InputForm()
+    declared: dict[str, tuple[list[object], str]] = predictor.declared_inputs
+    refusal = partial(InputError, f"model {name!r}", remedy=_SCAN)
     if len(declared) != 1:
-        names = ", ".join(declared)
-        raise InputError(
-            f"model {name!r}", "one input of images", f"{len(declared)}: {names}", remedy=_SCAN
-        )
+        raise refusal("one input of images", f"{len(declared)}: {', '.join(declared)}")
     (shape, kind), *_ = declared.values()
     if len(shape) != 4:
-        raise InputError(
-            f"model {name!r}",
-            "an input of images [N, C, H, W] or [N, H, W, C]",
-            f"{shape} of {kind}",
-            remedy=_SCAN,
-        )
+        images = "an input of images [N, C, H, W] or [N, H, W, C]"
+        raise refusal(images, f"{shape} of {kind}")
     sides = [side if isinstance(side, int) and side > 0 else None for side in shape]
     _, first, second, last = sides
     integers = "int" in kind
     if last in (1, 3) and first not in (1, 3):
         return InputForm(last, first, second, "nhwc", integers)
     if first not in (1, 3, None):
-        raise InputError(
-            f"model {name!r}", "images of 1 or 3 channels", f"an input {shape}", remedy=_SCAN
-        )
+        raise refusal("images of 1 or 3 channels", f"an input {shape}")
     return InputForm(first, second, last, None if first is None else "nchw", integers)
 
 
@@ -131,9 +122,6 @@ def preview_size_that_runs(
                 why = words_of(error)
             else:
                 return size, kind
-    raise InputError(
-        f"model {name!r}",
-        "a model of images",
-        f"one that takes none of the usual sizes ({why})",
-        remedy="pass --size, or evaluate it with orbical scan",
-    )
+    got = f"one that takes none of the usual sizes ({why})"
+    remedy = "pass --size, or evaluate it with orbical scan"
+    raise InputError(f"model {name!r}", "a model of images", got, remedy=remedy)

@@ -10,6 +10,8 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,10 +104,11 @@ class Status:
             self.tell(number, phase="failed", error=text, seconds_left=None)
 
 
+@dataclass
 class Refinement:
     """The fine scan as it goes on: its share, the time left, and updates of the page.
 
-    Args:
+    Attributes:
         status: what the page is told.
         number: the number of the run.
         unit: the evaluations of a unit.
@@ -113,16 +116,13 @@ class Refinement:
         update: shows the finished units; True the first time.
     """
 
-    def __init__(
-        self,
-        status: Status,
-        number: int,
-        unit: int,
-        idle_s: Callable[[], float],
-        update: Callable[[bool], None],
-    ) -> None:
-        self._status, self._number, self._unit = status, number, unit
-        self._idle_s, self._update = idle_s, update
+    status: Status
+    number: int
+    unit: int
+    idle_s: Callable[[], float]
+    update: Callable[[bool], None]
+
+    def __post_init__(self) -> None:
         self._begun: tuple[float, int] | None = None
         self._rested = 0.0
         self._units, self._updated_at, self._updates = 0, time.monotonic(), 0
@@ -135,22 +135,22 @@ class Refinement:
         since, before = self._begun
         took = now - since - self._rested
         left = None if done <= before else (total - done) * took / (done - before)
-        self._status.tell(self._number, share=done / total, seconds_left=left)
-        units = (done - 1) // self._unit  # a unit is written after its last evaluation
+        self.status.tell(self.number, share=done / total, seconds_left=left)
+        units = (done - 1) // self.unit  # a unit is written after its last evaluation
         if units > self._units and now - self._updated_at > LEAST_BETWEEN_S:
             self._units, self._updated_at = units, now
             self.show()
 
     def show(self) -> None:
         """Update the page."""
-        self._update(self._updates == 0)
+        self.update(self._updates == 0)
         self._updates += 1
 
     def _wait_for_reader(self) -> None:
         start = time.monotonic()
-        self._status.check(self._number)
-        while self._idle_s() < REST_S:
-            self._status.check(self._number)
+        self.status.check(self.number)
+        while self.idle_s() < REST_S:
+            self.status.check(self.number)
             time.sleep(0.02)
         if self._begun is not None:
             self._rested += time.monotonic() - start
@@ -282,13 +282,9 @@ class Preview:
         group = as_group(proposed_groups(self._proposal["group"])[FINE])
         with self._status.reported(number):
             self._status.check(number)
-            refinement = Refinement(
-                self._status,
-                number,
-                self._unit * len(group) * len(self._predictors),
-                lambda: session.idle_s,
-                lambda anew: self._show(number, path, anew),
-            )
+            unit = self._unit * len(group) * len(self._predictors)
+            update = partial(self._show, number, path)
+            refinement = Refinement(self._status, number, unit, lambda: session.idle_s, update)
             self._scan(FINE, path, None, refinement.advance)
             refinement.show()
             self._status.tell(number, phase="finished", share=1.0, seconds_left=None)
@@ -316,13 +312,14 @@ class Preview:
             "part": part,
             "progress": progress,
         }
+        run = partial(scan, self._predictors, proposal.chosen(self._samples), **settings)
         try:
-            scan(self._predictors, proposal.chosen(self._samples), **settings)
+            run()
         except StoreError:
             if path.parent != _temporary():  # a store that the user named is not replaced
                 raise
             shutil.rmtree(path, ignore_errors=True)
-            scan(self._predictors, proposal.chosen(self._samples), **settings)
+            run()
 
     @property
     def _unit(self) -> int:
@@ -371,7 +368,6 @@ def _temporary() -> Path:
     user = f"-{os.getuid()}" if hasattr(os, "getuid") else ""
     folder = Path(tempfile.gettempdir()) / f"orbical{user}"
     if private_folder(folder) is None:
-        raise InputError(
-            "out", f"{str(folder)!r} to be a folder of yours alone", remedy="pass --out FOLDER"
-        )
+        expected = f"{str(folder)!r} to be a folder of yours alone"
+        raise InputError("out", expected, remedy="pass --out FOLDER")
     return folder

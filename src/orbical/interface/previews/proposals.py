@@ -78,9 +78,8 @@ class Proposal:
         for name, value in changes.items():
             check_name("settings", name, settings)
             check_name(name, value, settings[name].choices)
-            settings[name] = replace(
-                settings[name], value=value, why="chosen on the page", guessed=False
-            )
+            why = "chosen on the page"
+            settings[name] = replace(settings[name], value=value, why=why, guessed=False)
         return replace(self, settings=settings)
 
     def chosen(self, wanted: int) -> Chosen:
@@ -123,12 +122,9 @@ def proposed_preview(
     name, form = next(iter(forms.items()))
     for other, its in forms.items():
         if (its.height, its.width) != (form.height, form.width):
-            raise InputError(
-                f"model {other!r}",
-                f"images of {form.height} x {form.width}, as {name!r} takes",
-                f"{its.height} x {its.width}",
-                remedy="look at one model at a time",
-            )
+            expected = f"images of {form.height} x {form.width}, as {name!r} takes"
+            got, remedy = f"{its.height} x {its.width}", "look at one model at a time"
+            raise InputError(f"model {other!r}", expected, got, remedy=remedy)
     predictor = predictors[name]
     files = isinstance(whole, ImageFiles)
     if isinstance(whole, ImageFiles):
@@ -181,28 +177,22 @@ def _tried(name: str, predictor: Predictor, inputs: Tensor) -> tuple[Tensor, flo
     try:
         sides = [side for side in inputs.shape[1:] if side not in (1, 3)]
         size = (sides[0], sides[1]) if len(sides) == 2 else (inputs.shape[2], inputs.shape[3])
-        dense = model_inputs.task_of_preview(
-            model_inputs.raw_preview_answers(predictor, inputs), size
-        )
+        raw = model_inputs.raw_preview_answers(predictor, inputs)
+        dense = model_inputs.task_of_preview(raw, size)
         outputs, _ = model_inputs.preview_answers(predictor, inputs)
         _, seconds = model_inputs.preview_answers(predictor, inputs)  # the first call is slower
     except Exception as error:  # whatever a model raises
-        raise InputError(
-            f"model {name!r}",
-            problem=f"it cannot be evaluated on images {[*inputs.shape]}: {words_of(error)}",
-        ) from error
+        problem = f"it cannot be evaluated on images {[*inputs.shape]}: {words_of(error)}"
+        raise InputError(f"model {name!r}", problem=problem) from error
     if dense is not None:  # class scores of the whole image, or whatever number each box has
         return outputs.flatten(2).mean(-1), seconds, dense
     if outputs.ndim > 2 and outputs[0].numel() == max(outputs.shape[1:]):
         outputs = outputs.flatten(1)
     if outputs.ndim not in (1, 2):
-        raise InputError(
-            f"model {name!r}",
-            "an output [N, classes] or [N, values]",
-            outputs,
-            remedy="evaluate it with orbical scan, or name the decoding of a detector: "
-            "detector.onnx:yolov8",
-        )
+        remedy = "evaluate it with orbical scan, or name the decoding of a detector: "
+        remedy += "detector.onnx:yolov8"
+        expected = "an output [N, classes] or [N, values]"
+        raise InputError(f"model {name!r}", expected, outputs, remedy=remedy)
     return outputs.reshape(len(outputs), -1), seconds, None
 
 

@@ -19,7 +19,7 @@ from ..session.calibration_plots import calibration_along
 from ..session.dispatch import HANDLERS
 from ..session.request import ALL, Request, UnknownSet, mask_of_set, packed_subset
 from ..session.sample_maps import available_map_methods, map_is_cached, sample_map
-from ..session.saved_lists import Finding, saved_findings, saved_sets
+from ..session.saved_lists import FINDINGS, SETS, Finding
 from ..session.scan_state import headline
 from ..session.scan_view import Metric, ScanView
 from ..session.subset_curves import prepare_measures, spread_metric
@@ -165,7 +165,7 @@ def planned_report_maps(
         asked = [one for one in every if one in quick or map_is_cached(_request(view, one))]
     else:
         asked = [one for one in every if {one[0], "all"} & {*methods}]
-    shown = (one.selection for one in saved_findings(view))
+    shown = (one.selection for one in FINDINGS.saved(view))
     first = [(one.method, one.of, view.reference(one)) for one in shown]
     wanted = [*dict.fromkeys([*asked[:1], *(one for one in first if one in every), *asked])]
     kept = wanted[: max(1, MOST_BYTES // (_BYTES * max(1, samples)))]
@@ -197,7 +197,7 @@ def _request(view: ScanView, one: Map) -> Request:
 
 def with_findings(view: ScanView, chosen: ChosenSamples) -> ChosenSamples:
     """Add the samples that the headline and findings show to those of a report."""
-    wanted = [number for one in saved_findings(view) for number in _shown(view, one)]
+    wanted = [number for one in FINDINGS.saved(view) for number in _shown(view, one)]
     wanted.append(headline(Request(view))[0]["sample"])
     samples = np.union1d(chosen.samples, np.array(wanted, chosen.samples.dtype))
     more = len(samples) - len(chosen.samples)
@@ -213,9 +213,9 @@ def report_story(
 ) -> tuple[list[Json], Array]:
     """Return the findings as the page of a report takes them, and the bits `[S, ...]` of sets."""
     sets: dict[str, Array] = {}
-    told = [_told(view, one, chosen.samples, methods, sets) for one in saved_findings(view)]
-    empty = np.zeros((0, -(-len(chosen.samples) // 8)), np.uint8)
-    return told, np.stack([*sets.values()]) if sets else empty
+    told = [_told(view, one, chosen.samples, methods, sets) for one in FINDINGS.saved(view)]
+    width = -(-len(chosen.samples) // 8)
+    return told, np.array([*sets.values()], np.uint8).reshape(len(sets), width)
 
 
 def _shown(view: ScanView, finding: Finding) -> list[int]:
@@ -293,17 +293,14 @@ def report_subsets(view: ScanView, told: Iterable[str]) -> list[Subset]:
         view: The view of the scan.
         told: The views of the findings as the report has them, where sets have other names.
     """
-    named = [Selection(subset=one.hash) for one in saved_sets(view)]
-    shown = [one.selection for one in saved_findings(view)]
+    named = [Selection(subset=one.hash) for one in SETS.saved(view)]
+    shown = [one.selection for one in FINDINGS.saved(view)]
     here = [Selection.from_fragment(fragment) for fragment in told]
     count = 0 if view.label is None or len(view.classes) > MOST_CLASSES else len(view.classes)
     classes = [Selection(filter=(f"label:{label}",)) for label in range(count)]
     found: dict[Key, Subset] = {}
-    for page, own in [
-        *((one, one) for one in (Selection(), *named)),
-        *zip(here, shown, strict=True),
-        *((one, one) for one in classes),
-    ]:
+    pages, owns = ([Selection(), *named, *views, *classes] for views in (here, shown))
+    for page, own in zip(pages, owns, strict=True):
         key = (tuple(sorted(page.filter)), page.subset)
         with contextlib.suppress(UnknownSet):  # its file was removed or altered
             mask_of_set(view, own.subset)

@@ -8,11 +8,11 @@ of the samples in the report.
 
 from __future__ import annotations
 
-import base64
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import date
+from functools import partial
 
 import numpy as np
 import torch
@@ -35,11 +35,19 @@ from ..session.limits import bounds, rows_of
 from ..session.request import Request, UnknownSet, mask_of_set, packed_subset
 from ..session.sample_maps import sample_map
 from ..session.sample_views import STILL, reference_action, references_of
-from ..session.saved_lists import saved_sets
+from ..session.saved_lists import SETS
 from ..session.scan_state import headline, page_noun, page_title
 from ..session.scan_state import state as state_of
 from ..session.scan_view import PLACE, ScanView
-from ..wire import PNG, Array, Quantized, encode_report_part, quantize, quantize_log_odds
+from ..wire import (
+    PNG,
+    Array,
+    Quantized,
+    as_text,
+    encode_report_part,
+    quantize,
+    quantize_log_odds,
+)
 from .contents import (
     FEWEST,
     FIELDS,
@@ -86,9 +94,9 @@ def report_parts_of(
 ) -> Iterator[tuple[str, bytes]]:
     """Yield each part of a report with its name."""
     advance("samples")
-    made = report_blocks(view, chosen.samples)
+    made, numbers = ReportBlocks(view, chosen.samples), chosen.samples.tolist()
     # Inputs that are small images serve as their own thumbnails.
-    pictures = None if made.picture else thumbnails(view, [int(one) for one in chosen.samples])
+    pictures = None if made.picture else thumbnails(view, numbers)
     facts = {
         **about,
         "complete": chosen.complete,
@@ -100,12 +108,10 @@ def report_parts_of(
         "spread_of": report_spread_metrics(view),
         "left_out": made.left_out,
         "sets": _named_sets(view, chosen.samples),
-        "failed": {
-            n: view.failed[int(i)] for n, i in enumerate(chosen.samples) if i in view.failed
-        },
+        "failed": {n: view.failed[i] for n, i in enumerate(numbers) if i in view.failed},
         "without_result": np.flatnonzero(view.without_result[chosen.samples]).tolist(),
+        "cover": report_cover(view),
     }
-    facts["cover"] = report_cover(view)
     found, _ = headline(Request(view))
     facts["headline"] = {**found, "sample": int(np.searchsorted(chosen.samples, found["sample"]))}
     plan = planned_report_maps(view, methods, report_references(view), len(chosen.samples))
@@ -169,11 +175,10 @@ def report_cover(view: ScanView) -> list[tuple[str, str]]:
 def _named_sets(view: ScanView, samples: Array) -> list[Json]:
     """Return the named sets as bits of the report's samples, under their hashes in the scan."""
     found = []
-    for one in saved_sets(view):
+    for one in SETS.saved(view):
         with contextlib.suppress(UnknownSet):  # its file was removed or altered
-            bits = packed_subset(mask_of_set(view, one.hash)[samples]).tobytes()
-            text = base64.b64encode(bits).decode()
-            found.append({"name": one.name, "hash": one.hash, "bits": text})
+            bits = packed_subset(mask_of_set(view, one.hash)[samples])
+            found.append({"name": one.name, "hash": one.hash, "bits": as_text(bits.tobytes())})
     return found
 
 
@@ -213,13 +218,9 @@ def _state(
 
 def _variables(view: ScanView) -> list[str]:
     """List the variables with one number per position that a page may request."""
-    found = [
-        view.variable(metric, reference)
-        for metric in view.metrics.values()
-        if metric.per_sample
-        for reference in report_references(view)
-    ]
-    return [*dict.fromkeys([*found, *_scalars(view)])]
+    metrics = [metric for metric in view.metrics.values() if metric.per_sample]
+    every = itertools.product(metrics, report_references(view))
+    return [*dict.fromkeys([*itertools.starmap(view.variable, every), *_scalars(view)])]
 
 
 def _scalars(view: ScanView) -> list[str]:
@@ -277,9 +278,8 @@ Block = tuple[dict[str, int], dict[str, Array | Quantized]]
 """The steps and arrays of some samples: `input/NAME [n, ...]`, `detail/NAME [M, n, K, ...]`, ..."""
 
 
-@dataclass(frozen=True)
-class Blocks:
-    """The blocks of a report, made one at a time.
+class ReportBlocks:
+    """The blocks of a report, planned at once and made one at a time.
 
     Attributes:
         view: The scan.
@@ -287,21 +287,33 @@ class Blocks:
         size: The number of samples in a block.
         picture: The name of the input that is an image of at most thumbnail size, or "".
         spans: The range of each input that is stored in 256 steps.
-        details: Names of the outputs with several numbers per position.
+        details: The outputs with several numbers per position, and the bytes of a sample.
         references: The arrays of `consensus` and `truth`, if there are any.
         moved: Those of them that are stored transformed along the orbit.
         left_out: Names of outputs that are too large.
     """
 
-    view: ScanView
-    samples: Array
-    size: int
-    picture: str
-    spans: dict[str, tuple[float, float]]
-    details: list[str]
-    references: dict[str, str]
-    moved: tuple[str, ...]
-    left_out: list[str] = field(default_factory=list)
+    def __init__(self, view: ScanView, samples: Array) -> None:
+        self.view, self.samples = view, samples
+        self.details, self.left_out = _outputs_that_fit(view, len(samples))
+        row = sum(self.details.values())
+        self.spans: dict[str, tuple[float, float]] = {}
+        self.picture = ""
+        for name, values in _inputs(view, samples[:1]).items():
+            row += values[0].size
+            if values.ndim >= 4:  # [n, C, H, W], or a pair of them
+                self.spans[name] = span = _span(view, name, samples)
+                small = values.ndim == 4 and max(values.shape[-2:]) <= THUMBNAIL
+                if small and values.shape[1] in (1, 3) and span == (0.0, 1.0):
+                    self.picture = name
+        self.references = references_of(view)
+        self.moved: list[str] = []
+        for kind, name in self.references.items():
+            bytes_moved = _bytes_moved(view, kind, name, samples)
+            if 0 < bytes_moved * len(samples) <= MOST_MOVED_BYTES:
+                self.moved.append(kind)
+                row += bytes_moved
+        self.size = max(1, BLOCK_BYTES // max(1, row))
 
     def __iter__(self) -> Iterator[Block]:
         for start in range(0, max(1, len(self.samples)), self.size):
@@ -339,39 +351,19 @@ class Blocks:
         return quantize(values, 16) if is_map else values
 
 
-def report_blocks(view: ScanView, samples: Array) -> Blocks:
-    """Plan the blocks of a report."""
-    reader = view.reader
-    details, left_out, row = [], [], 0
-    for name, dims in reader.dims.items():
-        if dims[:3] != PLACE or dims == PLACE or name == "outputs":
-            continue
-        shape = reader.shape(name)
-        size = shape[0] * int(np.prod(shape[2:])) * (1 if name == "probabilities" else 4)
-        if size * len(samples) > MOST_BYTES:
-            left_out.append(name)
-        else:
-            details.append(name)
-            row += size
-    spans = {}
-    picture = ""
-    first = _inputs(view, samples[:1])
-    for name, values in first.items():
-        row += values[0].size
-        if values.ndim >= 4:  # [n, C, H, W], or a pair of them
-            spans[name] = _span(view, name, samples)
-            small = values.ndim == 4 and max(values.shape[-2:]) <= THUMBNAIL
-            if small and values.shape[1] in (1, 3) and spans[name] == (0.0, 1.0):
-                picture = name
-    references = references_of(view)
-    moved = []
-    for kind, name in references.items():
-        bytes_moved = _bytes_moved(view, kind, name, samples)
-        if 0 < bytes_moved * len(samples) <= MOST_MOVED_BYTES:
-            moved.append(kind)
-            row += bytes_moved
-    size = max(1, BLOCK_BYTES // max(1, row))
-    return Blocks(view, samples, size, picture, spans, details, references, tuple(moved), left_out)
+def _outputs_that_fit(view: ScanView, samples: int) -> tuple[dict[str, int], list[str]]:
+    """Return outputs with several numbers per position, with bytes a sample; and what is larger."""
+    several = {
+        name: view.reader.shape(name)
+        for name, dims in view.reader.dims.items()
+        if dims[:3] == PLACE and dims != PLACE and name != "outputs"
+    }
+    sizes = {
+        name: shape[0] * int(np.prod(shape[2:])) * (1 if name == "probabilities" else 4)
+        for name, shape in several.items()
+    }
+    fitting = {name: size for name, size in sizes.items() if size * samples <= MOST_BYTES}
+    return fitting, [name for name in sizes if name not in fitting]
 
 
 def _bytes_moved(view: ScanView, kind: str, name: str, samples: Array) -> int:
@@ -391,12 +383,8 @@ def _moved(view: ScanView, name: str, samples: Array) -> Array:
     action, dims = view.live.task.output, view.reader.dims[name]
     still = _rows(view, name, samples)
     flat = torch.from_numpy(np.ascontiguousarray(still.reshape(-1, *still.shape[2:])))
-    each = [
-        _thinned(drawn_on_page(action.apply(view.group, one[None])[:, 0].numpy(), dims)[None], 2)[
-            0
-        ][0]
-        for one in flat
-    ]
+    moved = (action.apply(view.group, one[None])[:, 0].numpy() for one in flat)
+    each = [_thinned(drawn_on_page(one, dims), 1)[0] for one in moved]
     return np.stack(each).reshape(*still.shape[:2], *np.shape(each[0]))
 
 
@@ -431,8 +419,6 @@ def _inputs(view: ScanView, samples: Array) -> dict[str, Array]:
 
 def _rows(view: ScanView, name: str, samples: Array) -> Array:
     """Read rows of every model, `[M, n, ...]`; M is 1 for arrays without a model dimension."""
-    reader = view.reader
-    models = range(len(view.models)) if reader.by_model(name) else [None]
-    return np.stack(
-        [np.stack([reader.row(name, int(one), model) for one in samples]) for model in models]
-    )
+    models = range(len(view.models)) if view.reader.by_model(name) else [None]
+    read = partial(view.reader.row, name)
+    return np.stack([np.stack([read(int(one), model) for one in samples]) for model in models])

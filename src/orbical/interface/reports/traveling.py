@@ -94,12 +94,8 @@ def runtime_folder() -> Path:
         folder = place / "node_modules" / RUNTIME / "dist"
         if (folder / _SCRIPT).is_file() and (folder / _BINARY).is_file():
             return folder
-    raise InputError(
-        "with_models",
-        f"the npm package {RUNTIME} in {str(here)!r} or above",
-        "none",
-        remedy=INSTALL,
-    )
+    expected = f"the npm package {RUNTIME} in {str(here)!r} or above"
+    raise InputError("with_models", expected, "none", remedy=INSTALL)
 
 
 def _runtime_script(text: str) -> str:
@@ -136,9 +132,9 @@ def _check_file(view: ScanView, name: str, path: Path) -> None:
     require(isinstance(moved, Tensor), "data of one tensor", "several", "")
     shape = [1, *next(leaves(moved)).shape[2:]]
     for declared, kind in predictor.declared_inputs.values():
-        fits = len(declared) == len(shape) and all(
-            not isinstance(side, int) or side == own
-            for side, own in zip(declared, shape, strict=True)
+        sides = zip(declared, shape, strict=False)
+        fits = len(declared) == len(shape) and not any(
+            isinstance(side, int) and side != own for side, own in sides
         )
         alone = len(predictor.declared_inputs) == 1 and kind == "tensor(float)"
         require(alone and fits, f"one float input of shape {shape}", f"{kind} {declared}")
@@ -155,11 +151,8 @@ def _check_answers(view: ScanView, name: str, predictor: OnnxPredictor) -> None:
         found = class_probabilities(predictor(moved[0]), outputs).max().item()
         known = view.response("confidence", sample, view.models.index(name))[start]
         if np.isfinite(known) and abs(found - known) > _TOLERANCE:
-            raise InputError(
-                f"with_models {name}",
-                "the model that was scanned",
-                f"one with the confidence {found:.3f} at sample {sample}, not {known:.3f}",
-            )
+            got = f"one with the confidence {found:.3f} at sample {sample}, not {known:.3f}"
+            raise InputError(f"with_models {name}", "the model that was scanned", got)
 
 
 def _bytes_part(content: bytes) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import datetime
 import hashlib
 import html
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ... import __version__
+from ..._text import counted
 from ...errors import InputError, whole_number
 from ...store import Json
 from ..bundling import bundle, icon, web_sources, web_style
@@ -104,13 +104,11 @@ def report(
 
     target = _checked_path(path)
     about = {"orbits": orbits, "classes": classes, "names": names, "worst": worst}
-    files = {name: str(file) for name, file in (with_models or {}).items()}
-    session = open_session(scan, None, data, task=task, **about)
-    view = session.scan_view()
+    view = open_session(scan, None, data, task=task, **about).scan_view()
     models = None
-    if files:
-        check_traveling_models(view, files)
-        models = traveling_models(files)
+    if with_models:
+        check_traveling_models(view, with_models)
+        models = traveling_models(with_models)
     if not view.complete:
         warnings.warn(view.scan.caveat, stacklevel=2)
     heading, parts = build_report(
@@ -131,11 +129,8 @@ def _checked_path(path: str | Path) -> Path:
         raise _unwritable(target, f"{str(there)!r} is not a folder that you can write to")
     beside = target.with_suffix("")
     if beside.exists() and not _is_report(beside) and not _is_empty(beside):
-        raise InputError(
-            "path",
-            "a free name, since a large report becomes a folder",
-            f"{str(beside)!r}, which exists and is not a report",
-        )
+        expected = "a free name, since a large report becomes a folder"
+        raise InputError("path", expected, f"{str(beside)!r}, which exists and is not a report")
     return target
 
 
@@ -232,7 +227,7 @@ def _note(chosen: ChosenSamples) -> str:
 
 def report_footer(about: Mapping[str, Any]) -> list[str]:
     """Return the footer of a report."""
-    every = f"{about['of']:,} sample{'' if about['of'] == 1 else 's'}"
+    every = counted(about["of"], "sample")
     count = every if about["samples"] == about["of"] else about["how"]
     maps = f" · {about['maps']}" if about["maps"] else ""
     versions = ", ".join(f"{name} {text}" for name, text in about["versions"].items())
@@ -302,10 +297,8 @@ def write_report_folder(
     remove_report(path)
     (path / "parts").mkdir(parents=True, exist_ok=True)
     for name, part in parts.items():
-        text = (
-            "(globalThis.orbicalParts ??= {})"
-            f"[{json.dumps(name)}] = {json.dumps(as_text(part))};\n"
-        )
+        kept = f"[{json.dumps(name)}] = {json.dumps(as_text(part))};\n"
+        text = f"(globalThis.orbicalParts ??= {{}}){kept}"
         (path / "parts" / report_file_name(name)).write_text(text, "ascii")
     page = path / "index.html"
     page.write_text(_page_text(heading, "", True, runtime), "utf-8")
@@ -341,5 +334,4 @@ def report_file_name(part: str) -> str:
 
 
 def _hash(text: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-    return f"'sha256-{digest}'"
+    return f"'sha256-{as_text(hashlib.sha256(text.encode()).digest())}'"

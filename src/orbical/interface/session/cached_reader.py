@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from math import prod
 from typing import Any, TypeVar
 
@@ -154,13 +155,11 @@ class ScanReader(StoredArrays):
         size = self.rows_of_block(name)
         rows = slice(number * size, min((number + 1) * size, self.samples))
         owner = model if self.by_model(name) else None
-        key = ("block", name, number, owner)
+        key, read = ("block", name, number, owner), partial(super().read, name, rows, owner)
         if keep:
-            return self._cache.get_or_compute(
-                key, lambda: super(ScanReader, self).read(name, rows, owner)
-            )
+            return self._cache.get_or_compute(key, read)
         held: Array | None = self._cache.get(key)
-        return super().read(name, rows, owner) if held is None else held
+        return read() if held is None else held
 
     def row(self, name: str, sample: int, model: int | None) -> Array:
         """Read one sample, and no more of the disk than its chunk."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import SupportsFloat
 
 import numpy as np
 import torch
@@ -23,13 +24,14 @@ from ...calibration import (
 from ...store import Json
 from .class_answers import has_class_answers, has_sets
 from .element_columns import columns_of_view, elements_alike, pairs_of_signed
-from .request import Answer, Request, Subset
+from .request import Answer, Request, Subset, unavailable
 from .scan_view import ScanView
 from .subset_curves import (
     ENDS,
     LEAST,
     MOST_AT_ONCE,
     WITH_INTERVAL,
+    interval_ends,
     measures_over,
     subset_measure_rows,
 )
@@ -64,7 +66,7 @@ def calibration(request: Request) -> Answer:
     view, subset = request.view, request.subset
     known = page_calibration_faces(view)
     if not known:
-        return {"available": False, "reason": "the scan stores no confidence and correctness"}, {}
+        return unavailable("the scan stores no confidence and correctness")
     place = None if request.selection.scope == "orbit" else request.element
     parts = request.selection.answers if request.selection.answers in known else "reliability"
     within = parts in PARTS and PARTS[parts][0] in view.reader
@@ -92,16 +94,11 @@ def _of_parts(subset: Subset, parts: str, model: int, place: int | None) -> Json
     diagram, error = calibration_of_sums(sums[:, subset.rows])
     if not diagram.count.sum():
         return _too_few(0)
-    ends = (error.value, error.low, error.high, error.calibrated)
     order = np.append(0, np.cumsum(diagram.share.numpy()))
     steps = np.linspace(0, 1, CURVE_POINTS)
-    curves = [
-        np.interp(
-            steps, order, np.append(0, np.cumsum((diagram.share * part.nan_to_num()).numpy()))
-        )
-        for part in (diagram.confidence, diagram.accuracy)
-    ]
-    return _plot(diagram, (curves[0], curves[1]), [float(end) for end in ends])
+    sums_of_bins = [np.append(0, np.cumsum(part.numpy())) for part in _terms(diagram)]
+    curves = [np.interp(steps, order, part) for part in sums_of_bins]
+    return _plot(diagram, curves, interval_ends(error))
 
 
 def _binned(sure: Array, right: Array) -> Array:
@@ -180,8 +177,7 @@ def _of(subset: Subset, model: int, place: int | None) -> Json:
     if count < LEAST:
         return _too_few(count)
     diagram, error = pooled_calibration(subset, model)
-    ends = (error.value, error.low, error.high, error.calibrated)
-    return _plot(diagram, _curves(*_along(subset, model)), [float(end) for end in ends])
+    return _plot(diagram, _curves(*_along(subset, model)), interval_ends(error))
 
 
 def _plots(sure: Array, right: Array, ends: Array | None = None) -> list[Json]:
@@ -209,15 +205,31 @@ def _plots(sure: Array, right: Array, ends: Array | None = None) -> list[Json]:
         said = caution(WITH_INTERVAL, evidence_of_pairs(pair[1]))
         for row, place in enumerate(places):
             diagram = Reliability(**{name: part[row] for name, part in vars(diagrams).items()})
-            drawn = (curves[0][row], curves[1][row])
-            plots[place] = _plot(diagram, drawn, mine[row].tolist(), str(said[row]))
+            drawn = [curve[row] for curve in curves]
+            plots[place] = _plot(diagram, drawn, mine[row], str(said[row]))
     return plots
 
 
 def _plot(
-    diagram: Reliability, curves: tuple[Array, Array], ends: list[float], said: str = ""
+    diagram: Reliability, curves: Sequence[Array], ends: Iterable[SupportsFloat], said: str = ""
 ) -> Json:
-    """Return what is drawn of a diagram, cumulative curves, and an error with its interval."""
+    """Return what is drawn of a diagram, cumulative curves, and an error with its interval.
+
+    With the error come mean confidence and accuracy, the verdict on them, and a caution.
+    """
+    value, low, high, expected = map(float, ends)
+    sure, right = (float(part.sum()) for part in _terms(diagram))
+    error = {
+        "name": WITH_INTERVAL,
+        "value": value,
+        "low": low,
+        "high": high,
+        "expected": expected,
+        "confidence": sure,
+        "accuracy": right,
+        "verdict": error_verdict(value, low, high, gap=sure - right),
+        "caution": said,
+    }
     return {
         "count": int(diagram.count.sum()),
         "bins": diagram.count.numpy().astype(np.int32),
@@ -225,8 +237,13 @@ def _plot(
         "accuracy": diagram.accuracy.numpy(),
         "cumulative_confidence": curves[0],
         "cumulative_accuracy": curves[1],
-        "measures": [_described(diagram, *ends) | {"caution": said}],
+        "measures": [error],
     }
+
+
+def _terms(diagram: Reliability) -> list[Tensor]:
+    """Return what each bin adds to the mean confidence, and to the accuracy."""
+    return [diagram.share * part.nan_to_num() for part in (diagram.confidence, diagram.accuracy)]
 
 
 def _too_few(count: int) -> Json:
@@ -238,44 +255,21 @@ def _too_few(count: int) -> Json:
 def pooled_calibration(subset: Subset, model: int) -> tuple[Reliability, Interval]:
     """Return the reliability diagram and the ECE of a subset over whole orbits."""
     group = subset.view.group
-    every = (
-        tuple(part[0] for part in _all_at(subset, model, [element]))
-        for element in range(len(group))
-    )
-    return pooled_reliability(every, group.weights, bins=BINS)
+    every = (_all_at(subset, model, [element]) for element in range(len(group)))
+    pairs = ((sure[0], right[0]) for sure, right in every)
+    return pooled_reliability(pairs, group.weights, bins=BINS)
 
 
-def _curves(sure: Tensor, right: Tensor, weights: Tensor | None) -> tuple[Array, Array]:
+def _curves(sure: Tensor, right: Tensor, weights: Tensor | None) -> list[Array]:
     """Return cumulative confidence and accuracy at equal steps of the fraction of samples."""
     curve = cumulative_curve(sure, right, weights=weights)
     steps = torch.linspace(0, 1, CURVE_POINTS, dtype=torch.float64) + 1e-12
     steps = steps.expand(*sure.shape[:-1], -1).contiguous()
     ends = torch.searchsorted(curve.quantile, steps, right=True)
-    first, second = (
+    return [
         torch.nn.functional.pad(part, (1, 0)).gather(-1, ends).numpy()
         for part in (curve.confidence, curve.accuracy)
-    )
-    return first, second
-
-
-def _described(
-    diagram: Reliability, value: float, low: float, high: float, expected: float
-) -> Json:
-    """Return the ECE with its interval, mean confidence and accuracy, and the verdict on them."""
-    means = [
-        float((diagram.share * part.nan_to_num()).sum())
-        for part in (diagram.confidence, diagram.accuracy)
     ]
-    return {
-        "name": WITH_INTERVAL,
-        "value": value,
-        "low": low,
-        "high": high,
-        "expected": expected,
-        "confidence": means[0],
-        "accuracy": means[1],
-        "verdict": error_verdict(value, low, high, gap=means[0] - means[1]),
-    }
 
 
 def _all_at(subset: Subset, model: int, elements: Iterable[int]) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ from ...calibration import bounded_mean_interval, unbounded_mean_interval
 from ...errors import InputError, check_name
 from ...store import Json
 from .element_columns import response_columns
-from .request import Answer, Request
+from .request import Answer, Request, unavailable
 from .scan_view import PLACE, ScanView
 
 Array = np.ndarray
@@ -43,8 +43,9 @@ def confusion(request: Request) -> Answer:
     """
     view = request.view
     if not has_class_answers(view):
-        reason = "the predictions are not one class for each sample, or the samples have no labels"
-        return {"available": False, "reason": reason}, {}
+        return unavailable(
+            "the predictions are not one class for each sample, or the samples have no labels"
+        )
     classes = len(view.classes)
     each = [_codes(request, model) for model in request.models]
     about = {
@@ -153,13 +154,14 @@ def coverage(request: Request) -> Answer:
 
     view, models = request.view, request.models
     if not has_sets(view):
-        reason = "sets need labels and class probabilities; scan with --keep probabilities"
-        return {"available": False, "reason": reason}, {}
+        return unavailable(
+            "sets need labels and class probabilities; scan with --keep probabilities"
+        )
     place = "pooled" if request.selection.scope == "orbit" else "identity"
     try:
         tested = view.cache.get_or_compute(("sets", place), lambda: _tested(view, place))
     except InputError as error:  # too few samples: the page shows the message
-        return {"available": False, "reason": str(error)}, {}
+        return unavailable(error)
     chosen = request.subset.members[tested.rows]
     about = {
         "available": True,

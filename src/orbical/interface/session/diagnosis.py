@@ -1,19 +1,28 @@
-"""What is wrong, and what would help: failures that were found, advice, and what if."""
+"""What is wrong, why, and what would help: failures and advice, flips of a sample, and layers."""
 
 from __future__ import annotations
 
+import contextlib
+import copy
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._trees import concatenate, to_device, tree_map
 from ...errors import InputError, OrbicalError, check_name
+from ...groups import chart_of
 from ...nero import failures as find_failures
 from ...nero import mean_of_curves
 from ...store import Json
 from ..selection import Selection
-from .request import Answer, Request, keep_set
+from .input_pictures import thumbnails
+from .request import Answer, Request, keep_set, unavailable
 from .scan_view import ScanView
+
+if TYPE_CHECKING:
+    from ...adversarial import Flip
 
 Array = np.ndarray
 
@@ -33,15 +42,15 @@ def _arrays(view: ScanView) -> Any:
 def failures(request: Request) -> Answer:
     """Answer which subsets fail where: a sentence, a set, a position and a sample of each."""
     view = request.view
-    return view.cache.get_or_compute("failures", lambda: _failures(view)), {}
+    return view.cache.get_or_compute("failures", lambda: _failures(view))
 
 
-def _failures(view: ScanView) -> Json:
+def _failures(view: ScanView) -> Answer:
     try:
         found = find_failures(_arrays(view))
     except OrbicalError as error:
-        return {"available": False, "reason": str(error)}
-    return {
+        return unavailable(error)
+    about = {
         "available": True,
         "searched": found.searched,
         "failures": [
@@ -57,6 +66,7 @@ def _failures(view: ScanView) -> Json:
             for one in (*found, *found.open[:_MOST_OPEN])
         ],
     }
+    return about, {}
 
 
 def _worst_of(view: ScanView, model: str, samples: Array, elements: tuple[int, ...]) -> int:
@@ -77,14 +87,14 @@ def advice(request: Request) -> Answer:
 
     view = request.view
 
-    def compute() -> Json:
+    def compute() -> Answer:
         try:
             found = advise(_arrays(view))
         except OrbicalError as error:
-            return {"available": False, "reason": str(error)}
-        return {"available": True, "models": [one.to_dict() for one in found]}
+            return unavailable(error)
+        return {"available": True, "models": [one.to_dict() for one in found]}, {}
 
-    return view.cache.get_or_compute("advice", compute), {}
+    return view.cache.get_or_compute("advice", compute)
 
 
 def choices(view: ScanView) -> Json:
@@ -114,8 +124,9 @@ def whatif(request: Request) -> Answer:
     """
     view, given = request.view, request.message.get("change", {})
     if not {"confidence", "correct"} <= view.metrics.keys() or not view.scan.labeled:
-        reason = "what if needs labels, and one class with its confidence for each sample"
-        return {"available": False, "reason": reason}, {}
+        return unavailable(
+            "what if needs labels, and one class with its confidence for each sample"
+        )
     if not isinstance(given, dict):
         raise InputError("change", "an object", type(given))
     known = choices(view)
@@ -137,3 +148,130 @@ def whatif(request: Request) -> Answer:
                 about[part][name] = means.tolist()
         about |= {name: found.attrs[name] for name in ("code", "passes", "held", "tested")}
     return about, arrays
+
+
+FRAMES = 12
+"""The most pictures of a film strip."""
+LAYER_SAMPLES = 64
+"""Samples that the errors of layers are measured on, as in `orbical why`."""
+MOST_COMPARED = 2_000
+"""The most samples among which the nearest is searched without a model."""
+_ROWS = 256
+
+
+def flips(request: Request) -> Answer:
+    """Answer one sample along its orbit: pictures, and where the predictions of models flip.
+
+    Flips of models that can run are refined by bisection; those of others lie between two elements.
+    """
+    view, number = request.view, request.sample
+    chart = chart_of(view.group)
+    if "predicted" not in view.reader or chart is None or len(chart.names) != 1 or chart.held:
+        return unavailable("this needs predicted classes along one continuous coordinate")
+    try:
+        found = {name: _flips_of(view, number, name) for name in request.names}
+    except OrbicalError as error:
+        return unavailable(error)
+    places = chart.start[:, 0]
+    low = float(places.min())
+    closed = view.group.layout.kind == "circle"
+    high = float(places.max()) + (float(chart.step[0]) if closed else 0.0)
+    count = min(FRAMES, len(places))
+    centers = low + (np.arange(count) + 0.5) * (high - low) / count
+    frames = np.abs(places[None] - centers[:, None]).argmin(1)
+
+    def shown(flip: Flip) -> Json:
+        here = view.live.locator.at(int(np.abs(places - flip.at).argmin()), (flip.at,))
+        return {**flip.to_dict(), "element": here.element, "position": list(here.position)}
+
+    def bands(name: str, own: list[Flip]) -> list[Json]:
+        """Return the classes along the orbit, each with its share of it."""
+        last = view.reader.row("predicted", number, view.models.index(name))[int(places.argmax())]
+        classes = [*(one.before for one in own), own[0].before if own and closed else int(last)]
+        ends = [low, *(one.at for one in own), high]
+        label = classes if view.label is None else [int(view.label[number])]
+        return [
+            {"share": float(share), "class": seen, "wrong": seen not in label}
+            for share, seen in zip(np.diff(ends) / (high - low), classes, strict=True)
+        ]
+
+    about: Json = {
+        "available": True,
+        "sample": number,
+        "frames": frames.tolist(),
+        "span": [low, high],
+        "models": [
+            {"name": name, "bands": bands(name, own), "flips": [shown(one) for one in own]}
+            for name, own in found.items()
+        ],
+    }
+    pictures = thumbnails(view, [number] * count, frames.tolist())
+    return about, {} if pictures is None else {"frames": pictures}
+
+
+def _flips_of(view: ScanView, sample: int, name: str) -> list[Flip]:
+    """Return the flips of one model in the order of the coordinate, refined if it can run."""
+    from ...adversarial import flips as find_flips
+
+    live = view.live
+
+    def compute() -> list[Flip]:
+        if name in live.answering:
+            given = {**live.settings(name), "data": live.data}
+            refine = partial(find_flips, view.scan, sample, models={name: live.models[name]})
+            with contextlib.suppress(OrbicalError):  # those of the scan are known all the same
+                found = live.run(name, partial(refine, **given))
+                return [one for one in found if one.model == name]
+        known = [one for one in find_flips(view.scan, sample) if one.model == name]
+        return _with_nearest(view, sample, known)
+
+    return view.cache.get_or_compute(("flips", sample, name), compute)
+
+
+def _with_nearest(view: ScanView, sample: int, flips: list[Flip]) -> list[Flip]:
+    """Add the nearest samples of the classes that predictions flip to, from inputs alone."""
+    from ...adversarial import nearest_samples
+
+    live, chart, label = view.live, chart_of(view.group), view.label
+    if not flips or label is None or chart is None or not live.has_inputs or live.action is None:
+        return flips
+    ends = np.array([[one.at + one.width / 2] for one in flips])
+    moved = live.moved(sample, chart.elements(ends, np.zeros(len(flips), int)))
+    classes = np.array([one.after for one in flips])
+    numbers = np.flatnonzero(np.isin(label, classes))[:MOST_COMPARED]
+    blocks = (
+        (part, concatenate([live.input(int(one)) for one in part]), label[part])
+        for part in np.array_split(numbers, -(-len(numbers) // _ROWS))
+        if len(part)
+    )
+    flat = tree_map(lambda leaf: leaf[:, 0], moved)
+    found = nearest_samples(flat, classes, np.full(len(flips), sample), blocks)
+    return [replace(flip, nearest=near) for flip, near in zip(flips, found, strict=True)]
+
+
+def layers(request: Request) -> Answer:
+    """Answer at which layers of each network the symmetry is lost."""
+    from ...testing import layer_errors
+
+    view, live = request.view, request.view.live
+    modules = [name for name in request.names if name in live.answering and live.module(name)]
+    task = live.task
+    if not modules or task is None:
+        return unavailable("this needs a torch module: pass it as models")
+
+    def compute(name: str) -> Json:
+        given = concatenate([live.input(one) for one in range(min(LAYER_SAMPLES, view.samples))])
+        # A copy: others run the model meanwhile, and layers are replaced here.
+        module, settings = copy.deepcopy(live.module(name)), live.settings(name)
+        given, prepared = to_device(given, settings["device"]), settings["preprocess"]
+        found = layer_errors(module, given, group=view.group, task=task, preprocess=prepared)
+        return {**found.to_dict(), "titles": found.titles, "first": found.first}
+
+    about: list[Json] = []
+    for name in modules:
+        try:
+            found = view.cache.get_or_compute(("layers", name), partial(compute, name))
+            about.append({"model": name, **found})
+        except OrbicalError as error:
+            about.append({"model": name, "error": str(error)})
+    return {"available": True, "models": about}, {}

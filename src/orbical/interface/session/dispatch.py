@@ -21,14 +21,13 @@ from ..selection import Selection
 from ..wire import encode
 from . import runs, sample_maps, sample_views, scan_state
 from .calibration_plots import calibration
-from .causes import flips, layers
 from .class_answers import confusion, coverage
-from .diagnosis import advice, failures, whatif
+from .diagnosis import advice, failures, flips, layers, whatif
 from .following import Following
 from .limits import bounds, worst_cases
 from .listing import histograms, listed
 from .request import Answer, Request, UnknownSet, subset
-from .saved_lists import findings, set_names
+from .saved_lists import FINDINGS, set_names
 from .scan_view import ScanView
 from .set_recipes import sample_set
 from .subset_curves import aggregate, classes, consistency, subset_spread
@@ -45,7 +44,7 @@ HANDLERS: dict[str, Callable[[Request], Answer]] = {
     "spread": subset_spread,
     "classes": classes,
     "embedding": sample_maps.embedding,
-    "findings": findings,
+    "findings": FINDINGS.answer,
     "headline": scan_state.headline,
     "color": sample_maps.color,
     "names": set_names,
@@ -129,7 +128,7 @@ class Session:
         self.command = False
         self._asked = 0.0
         self._working: set[Progress] = set()
-        self._pool = DaemonPool(MOST_LONG, "long work")
+        self._pool = DaemonPool(MOST_LONG, "long work", yield_to_readers)
         self._former: dict[str, ScanView] = {}
         self.scans = _opened_views(served, extras)
         self._following = Following(self.scans)
@@ -162,11 +161,8 @@ class Session:
         follower = self._following.shown(self.scan_view(name).name)
         shown = follower if self.preview is None else self.preview.shown  # first: it may go on
         about, arrays = scan_state.state(self.scan_view(name), titles)
-        about |= {
-            "guide": self.guide,
-            "command": self.command,
-            **({"link": True} if self.link is not None else {}),
-        }
+        about |= {"guide": self.guide, "command": self.command}
+        about |= {} if self.link is None else {"link": True}
         about["runs"] = runs.comparable_run(self.scan_view(name), self.scans)
         if shown is not None:  # which says itself how far the scan is
             about |= {"preview": shown, "warnings": self.scan_view(name).live.warnings}
@@ -266,25 +262,18 @@ class Session:
             return
         progress = Progress()
         self._working.add(progress)
-        work = self._pool.submit(self._work, message, progress)
+        work = self._pool.submit(self.answer, message, progress)
         try:
             while not work.done() and not stopped():
                 about, arrays = progress.news()
                 yield encode({**header, **about}, arrays)
                 wait([work], TICK_S)
             progress.stop()  # unless it has ended
-            yield (
-                work.result()
-                if work.done()
-                else encode({**header, "stopped": True, "error": ""}, {})
-            )
+            stopped_early = encode({**header, "stopped": True, "error": ""}, {})
+            yield work.result() if work.done() else stopped_early
         finally:
             progress.stop()
             self._working.discard(progress)
-
-    def _work(self, message: Any, progress: Progress) -> bytes:
-        yield_to_readers()
-        return self.answer(message, progress)
 
     def _long(self, message: Any) -> Json | None:
         """Return the header of reports about a request, None if its answer is fast."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,15 +65,8 @@ class SampleColumns:
 
 def response_columns(view: ScanView, variable: str) -> SampleColumns:
     """Return the columns of a variable with one number per position, computed once."""
-
-    def compute() -> SampleColumns:
-        return SampleColumns(
-            view,
-            variable,
-            lambda rows, model: view.reader.responses(variable, rows, model, keep=False),
-        )
-
-    return view.columns.get_or_compute(variable, compute)
+    read = partial(view.reader.responses, variable, keep=False)
+    return view.columns.get_or_compute(variable, lambda: SampleColumns(view, variable, read))
 
 
 class ConfidenceColumns(SampleColumns):
@@ -87,9 +81,8 @@ class ConfidenceColumns(SampleColumns):
 
         def signed(rows: slice, model: int) -> Array:
             sure = view.reader.responses("confidence", rows, model, keep=False)
-            right = view.reader.outcomes(
-                correct, lambda name: view.reader.read(name, rows, model, keep=False)
-            )
+            read = partial(view.reader.read, rows=rows, model=model, keep=False)
+            right = view.reader.outcomes(correct, read)
             unknown = right != right
             return np.where(unknown, np.nan, np.where(right > 0, sure, -sure))
 
@@ -99,9 +92,8 @@ class ConfidenceColumns(SampleColumns):
         self, model: int, elements: Iterable[int], rows: slice | Array
     ) -> tuple[Array, Array]:
         """Read `(confidence [k, n], correct [k, n])` of one model at some elements."""
-        return pairs_of_signed(
-            np.stack([self.column(model, element, rows) for element in elements])
-        )
+        columns = [self.column(model, element, rows) for element in elements]
+        return pairs_of_signed(np.stack(columns))
 
 
 def pairs_of_signed(confidence: Array) -> tuple[Array, Array]:
@@ -111,9 +103,8 @@ def pairs_of_signed(confidence: Array) -> tuple[Array, Array]:
 
 def columns_of_view(view: ScanView, reference: str) -> ConfidenceColumns:
     """Return the columns of a scan, computed once."""
-    return view.cache.get_or_compute(
-        ("columns", reference), lambda: ConfidenceColumns(view, reference)
-    )
+    compute = partial(ConfidenceColumns, view, reference)
+    return view.cache.get_or_compute(("columns", reference), compute)
 
 
 def elements_alike(sure: Array, right: Array) -> Iterator[tuple[Array, Array, Array]]:

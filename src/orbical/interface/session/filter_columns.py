@@ -91,9 +91,8 @@ def values_of(view: ScanView, column: Column, model: str = "") -> Any:
             return values
         if model or column.kind != "number":
             return np.asarray(values[view.models.index(model) if model else 0])
-        return np.where(
-            np.isposinf(values).all(0), np.inf, mean_over_models(values)
-        )  # never, for all
+        never = np.isposinf(values).all(0)  # for all models
+        return np.where(never, np.inf, mean_over_models(values))
 
     key = ("column", column.name, model if column.by_model else "")
     return view.cache.get_or_compute(key, compute)
@@ -115,9 +114,8 @@ def kept_by_filter(view: ScanView, text: str) -> Array:
     try:
         return np.isin(values, [float(value) for value in clause.values])
     except ValueError:
-        raise InputError(
-            f"selection filter {column.name}", "numbers", repr(clause.values[0])
-        ) from None
+        given = repr(clause.values[0])
+        raise InputError(f"selection filter {column.name}", "numbers", given) from None
 
 
 def filter_keys(view: ScanView, column: Column) -> list[str]:
@@ -162,12 +160,9 @@ def _chosen(clause: Clause, what: str) -> tuple[str, ...]:
 
 
 def _in_categories(view: ScanView, column: Column, codes: Array, wanted: tuple[str, ...]) -> Array:
-    keys = filter_keys(view, column)
-    kept = np.zeros(len(keys) + 1, bool)  # the last is for missing values, -1
-    chosen = {*wanted}
-    kept[:-1] = [key in chosen for key in keys]
-    found: Array = kept[np.minimum(codes, len(keys))]
-    return found
+    keys, chosen = filter_keys(view, column), {*wanted}
+    kept = np.array([*(key in chosen for key in keys), False])  # the last is for missing values, -1
+    return np.asarray(kept[np.minimum(codes, len(keys))])
 
 
 def _declared(view: ScanView) -> list[Column]:
@@ -204,9 +199,8 @@ def _search_texts(view: ScanView) -> list[str]:
 
 
 def _of_samples(view: ScanView) -> list[Column]:
-    found = [
-        Column("search", "Search", "Name, class or number", "text", lambda: _search_texts(view))
-    ]
+    words = ("Search", "Name, class or number")
+    found = [Column("search", *words, "text", lambda: _search_texts(view))]
     if view.label is not None and view.classes:
         label = view.label.astype(np.int32)
         found.append(Column("label", "Label", "Class of the sample", "category", lambda: label))
@@ -272,19 +266,24 @@ def _codes(values: Array) -> Array:
 
 
 def _given(name: str, title: str, values: Array) -> Column:
-    """Return a metadata column: numbers as they are, texts as categories if many are alike."""
+    """Return a metadata column: numbers as they are, texts as categories if many are alike.
+
+    Categories are in alphabetical order.
+    """
     if values.dtype.kind in "iuf":
         numbers = values.astype(np.float32)
         return Column(name, title, title, "number", lambda: numbers, given=True)
+    import pandas as pd
+
     texts = values.astype(str)
-    found = _as_categories(texts)
-    if found is None:
+    codes, keys = pd.factorize(texts, sort=True)
+    if len(keys) > MOST_CATEGORIES or (2 * len(keys) > len(texts) and len(keys) > FEW_CATEGORIES):
         return Column(name, title, title, "text", lambda: texts, given=True)
-    codes, keys = found
-    return Column(name, title, title, "category", lambda: codes, keys=keys, given=True)
+    kinds, names = codes.astype(np.int32), [*map(str, keys)]
+    return Column(name, title, title, "category", lambda: kinds, keys=names, given=True)
 
 
-MOST_CATEGORIES = 1_000
+MOST_CATEGORIES, FEW_CATEGORIES = 1_000, 12
 _END = b"\n"
 _AT_ONCE = 16_384  # texts whose letters stay in the cache of a processor
 _SOME = 65_536  # letters that tell which ones are rare
@@ -345,12 +344,3 @@ def _places(letters: Array, word: bytes, frequency: Array) -> Array:
 
 def _plain(text: str) -> bytes:
     return text.lower().encode().replace(_END, b" ")
-
-
-def _as_categories(texts: Array) -> tuple[Array, list[str]] | None:
-    """Return codes `[N]` and the categories in alphabetical order; None if most texts differ."""
-    import pandas as pd
-
-    codes, keys = pd.factorize(texts, sort=True)
-    few = len(keys) <= MOST_CATEGORIES and (2 * len(keys) <= len(texts) or len(keys) <= 12)
-    return (codes.astype(np.int32), [*map(str, keys)]) if few else None

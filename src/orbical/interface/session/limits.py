@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,9 +13,6 @@ from ...groups import chart_of
 from ...store import Json
 from .request import Answer, Request
 from .scan_view import ScanView
-
-if TYPE_CHECKING:
-    pass
 
 Array = np.ndarray
 

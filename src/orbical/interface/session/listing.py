@@ -66,12 +66,8 @@ def _sorted_by(request: Request) -> tuple[Array, bool, str, str]:
         metric, spread = request.sample_metric, order == "variable"
         values, title = request.over_orbits("variance" if spread else "mean")
         falling = spread or (order == "best") == (metric.higher_is_better is not False)
-        return (
-            values,
-            falling,
-            title,
-            "number" if spread and metric.unit != "share" else metric.unit,
-        )
+        unit = "number" if spread and metric.unit != "share" else metric.unit
+        return values, falling, title, unit
     every = sample_columns(request.view)
     columns = {name: column for name, column in every.items() if column.kind == "number"}
     name = order.removeprefix("-")
@@ -129,10 +125,9 @@ def histograms(request: Request) -> Answer:
             continue
         bins = _bins_of(request.view, column, model)
         clauses = request.selection.filter
-        others = request.but(
-            filter=tuple(text for text in clauses if not _is_of(text, name, model))
-        )
-        for kind, rows in (("all", slice(None)), ("kept", others.subset.rows)):
+        others = tuple(text for text in clauses if not _is_of(text, name, model))
+        left = request.but(filter=others).subset
+        for kind, rows in (("all", slice(None)), ("kept", left.rows)):
             counts = np.bincount(bins.codes[rows] + 1, minlength=bins.count + 1)[1:]
             arrays[f"{place}/{kind}"] = counts.astype(np.int32)
         about.append({"column": name, "model": model, "edges": bins.edges})

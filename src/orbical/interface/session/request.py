@@ -24,6 +24,11 @@ ALL = ""
 """The name of the set of all samples."""
 
 
+def unavailable(reason: object) -> Answer:
+    """Answer why a scan has none of what was requested."""
+    return {"available": False, "reason": str(reason)}, {}
+
+
 class UnknownSet(InputError):
     """A set of samples that the session does not hold; the page may send its samples again."""
 
@@ -192,9 +197,8 @@ class Request:
         """Return the "mean" or "variance" of the metric over each orbit `[N]`, and its title."""
         moments = self.view.moments(self.variable)
         each = moments.orbit_variance if moment == "variance" else moments.orbit_mean
-        return mean_over_models(
-            each[self.embedded]
-        ), f"{self.sample_metric.title}, {moment} over the orbit"
+        title = f"{self.sample_metric.title}, {moment} over the orbit"
+        return mean_over_models(each[self.embedded]), title
 
     @cached_property
     def subset(self) -> Subset:

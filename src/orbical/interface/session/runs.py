@@ -171,29 +171,26 @@ def _difference(
         for name in ENDS:
             found[name][rows] = 0.0
         return True, found
-    paired = (
-        metric.per_sample
-        and run.same == base.same
-        and (run.same or _same_samples(run.view, base.view))
-    )
+    same = run.same and base.same
+    if not run.same and not base.same:
+        same = _same_samples(run.view, base.view)
+    paired = metric.per_sample and same
     if paired:
         key = ("paired", metric.name, run.reference, base.view.name, pairs, *run.key)
         compute = partial(_paired_sums, run, base, metric.name, pairs)
         sums = run.view.cache.get_or_compute(key, compute)
-        paired_ends = paired_interval_of_sums(
-            *(getattr(sums, one.name)[:, 0] for one in fields(Sums))
-        )
-        ends: tuple[Array, Array, Array] = paired_ends
-        found[SAID][rows] = paired_ends.caution
+        one_set = (getattr(sums, one.name)[:, 0] for one in fields(Sums))
+        ends = paired_interval_of_sums(*one_set)
+        parts, said = [*ends], ends.caution
     else:
-        curves = [_curve(one, metric) for one in (run, base)]
-        each = [[pair[side] for pair in pairs] for side in range(2)]
-        ends = _unpaired(
-            *([curve[name][one] for name in ENDS] for curve, one in zip(curves, each, strict=True))
+        curves = zip((run, base), zip(*pairs, strict=True), strict=True)
+        mine, its = (
+            {name: values[[*one]] for name, values in _curve(of, metric).items()}
+            for of, one in curves
         )
-        mine, its = (curve[SAID][one] for curve, one in zip(curves, each, strict=True))
-        found[SAID][rows] = np.where(mine != "", mine, its)
-    for name, part in zip(ENDS, ends, strict=True):
+        parts = [*_unpaired(*([curve[name] for name in ENDS] for curve in (mine, its)))]
+        said = np.where(mine[SAID] != "", mine[SAID], its[SAID])
+    for name, part in zip((*ENDS, SAID), (*parts, said), strict=True):
         found[name][rows] = part
     return paired, found
 

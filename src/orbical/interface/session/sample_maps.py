@@ -61,9 +61,8 @@ def available_map_methods() -> list[str]:
 def embedding(request: Request) -> Answer:
     """Answer the map of a selection, `xy [N, 2]`."""
     points = sample_map(request)
-    return {**_stated(request), "explained": points.explained, "note": points.note}, {
-        "xy": points.xy
-    }
+    about = {**_stated(request), "explained": points.explained, "note": points.note}
+    return about, {"xy": points.xy}
 
 
 def sample_map(request: Request) -> SampleMap:

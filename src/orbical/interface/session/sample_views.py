@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,12 +33,8 @@ STILL = {"consensus": "answer", "truth": "still"}
 
 def sample(request: Request) -> Answer:
     """Answer one sample's response along its orbit, for each model shown."""
-    view, number, metric, models = (
-        request.view,
-        request.sample,
-        request.sample_metric,
-        request.models,
-    )
+    view, number = request.view, request.sample
+    metric, models = request.sample_metric, request.models
     wanted = {"values": request.variable}
     against = view.variable(metric, "consensus")
     if request.selection.reference == "both" and against != wanted["values"]:
@@ -48,6 +45,7 @@ def sample(request: Request) -> Answer:
         name: np.stack([view.response(variable, number, model) for model in models])
         for name, variable in wanted.items()
     }
+    curves = [values for name, values in found.items() if name != "correct"]
     tags = tags_of(view, number)
     about: Json = {
         "sample": number,
@@ -57,9 +55,7 @@ def sample(request: Request) -> Answer:
         **({"tags": tags} if tags else {}),
         **({"failed": view.failed[number]} if number in view.failed else {}),
         "consensus": [_consensus_class(view, number, model) for model in models],
-        **page_curve_header(
-            request, metric, np.stack([found[name] for name in found if name != "correct"])
-        ),
+        **page_curve_header(request, metric, np.stack(curves)),
     }
     arrays: Json = {}
     if "predicted" in view.reader:
@@ -155,9 +151,10 @@ def sample_at_position(request: Request) -> Answer:
     here = live.locator.at(request.element, request.selection.position)
     moved: Tree | None = live.moved(number, here.elements)
     # While someone drags, what is beside the selected sample takes the stored results.
-    running = names if message.get("live", True) is not False else []
-    answers = live.ask(number, here.elements, running, moved)
-    if not here.scanned and all(answer.error for answer in answers.values()):
+    asked = names if message.get("live", True) is not False else []
+    answers = live.ask(number, here.elements, asked, moved)
+    running = {name: answer for name, answer in answers.items() if not answer.error}
+    if not here.scanned and not running:
         here = live.locator.at(here.element)  # no model answers between the scanned elements
         moved = live.moved(number, here.elements)
     about: Json = {
@@ -167,12 +164,8 @@ def sample_at_position(request: Request) -> Answer:
         "scanned": here.scanned,
         "name": here.name,
         "models": names,
-        "live": any(not answer.error for answer in answers.values()),
-        "milliseconds": {
-            name: round(answer.milliseconds, 3)
-            for name, answer in answers.items()
-            if not answer.error
-        },
+        "live": bool(running),
+        "milliseconds": {name: round(answer.milliseconds, 3) for name, answer in running.items()},
         "errors": {name: answer.error for name, answer in answers.items() if answer.error},
         "truth": None if view.label is None else int(view.label[number]),
         "consensus": [_consensus_class(view, number, model) for model in models],
@@ -187,14 +180,13 @@ def sample_at_position(request: Request) -> Answer:
     for name, values in pictures.items():
         arrays[f"input/{name}"] = values
     about["input"] = {"view": view.input_view, "fields": [*pictures], "range": spans}
-    rows = _rows(view, number, models, here.element, answers)
+    rows = _rows(view, number, models, here.element, running)
     slices = _shown_slices(moved, request.selection.slices)
     if slices is not None:
         sides = next(leaves(moved)).shape[-3:]
         other = slices != middle_of(sides)
-        made = (
-            redrawn(live.task, rows, live.truth(number), here.elements, slices) if other else None
-        )
+        places = (here.elements, slices)
+        made = redrawn(live.task, rows, live.truth(number), *places) if other else None
         rows, slices = (rows, middle_of(sides)) if made is None else (made, slices)
     with map_slices_at(slices):
         details = _drawn(view, rows)
@@ -226,22 +218,21 @@ def _draw(task: Any, parts: dict[str, tuple[Any, ...]], about: Json, arrays: Jso
 def _rows(
     view: ScanView, number: int, models: list[int], element: int, answers: dict[str, LiveAnswer]
 ) -> list[dict[str, Array]]:
-    """Collect the variables of each model at the position: live, else stored."""
+    """Collect the variables of each model at the position: of its live answer, else stored."""
     reader = view.reader
     rows: list[dict[str, Array]] = []
     for model in models:
-        answer = answers.get(view.models[model])
-        if answer is not None and not answer.error:
+        if (answer := answers.get(view.models[model])) is not None:
             rows.append({name: values[0] for name, values in answer.variables.items()})
-        else:
-            row = {
-                name: reader.row(name, number, model)[element]
-                for name, axes in reader.dims.items()
-                if axes[:3] == PLACE and name != "outputs"
-            }
-            if {"class_map", "probabilities"} <= row.keys():  # all pixels, as of live models
-                row.setdefault("segments", row["probabilities"].argmax(0))
-            rows.append(row)
+            continue
+        row = {
+            name: reader.row(name, number, model)[element]
+            for name, axes in reader.dims.items()
+            if axes[:3] == PLACE and name != "outputs"
+        }
+        if {"class_map", "probabilities"} <= row.keys():  # all pixels, as of live models
+            row.setdefault("segments", row["probabilities"].argmax(0))
+        rows.append(row)
     return rows
 
 
@@ -306,25 +297,19 @@ def pinned_samples(request: Request) -> Answer:
     than one number.
     """
     message = request.message
-    held = (
-        sample_numbers_of_request(message["held"]) if message.get("held") else ()
-    )  # scenes the page has
+    scenes = message.get("held")  # those that the page has
+    held = sample_numbers_of_request(scenes) if scenes else ()
     about: list[Json] = []
     arrays: Json = {}
     for order, number in enumerate(request.selection.pins):
         asked = {"scene": number not in held, "live": message.get("live", True)}
-        header, found = sample_at_position(
-            Request(request.view, request.but(sample=number).selection, asked)
-        )
+        one = replace(request.but(sample=number), message=asked)
+        header, found = sample_at_position(one)
         about.append(header)
-        arrays |= {
-            f"{order}/{name}": values for name, values in found.items() if _small(name, values)
-        }
+        for name, values in found.items():
+            if name.startswith("input/") or (name.startswith("detail/") and np.ndim(values) == 1):
+                arrays[f"{order}/{name}"] = values
     return {"pins": about}, arrays
-
-
-def _small(name: str, values: Any) -> bool:
-    return name.startswith("input/") or (name.startswith("detail/") and np.ndim(values) == 1)
 
 
 Row = dict[str, np.ndarray]
@@ -337,9 +322,7 @@ def _shown_slices(moved: Tree | None, chosen: tuple[int, ...]) -> Places | None:
     sides = tuple(moved.shape[-3:])
     if len(chosen) != 3:
         return middle_of(sides)
-    depth, row, column = (
-        min(max(place, 0), side - 1) for place, side in zip(chosen, sides, strict=True)
-    )
+    depth, row, column = np.clip(chosen, 0, np.array(sides) - 1).tolist()
     return depth, row, column
 
 

@@ -6,6 +6,7 @@ import contextlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
@@ -133,36 +134,30 @@ class NamedSet:
         return cls(_name(given.get("name")), set_name("hash", given.get("hash")), given["count"])
 
 
-def findings(request: Request) -> Answer:
-    """Answer the findings of a scan, after a change (`do`: save, delete, move) if any."""
-    return _FINDINGS.answer(request)
-
-
 def set_names(request: Request) -> Answer:
     """Answer the named sets of a scan, after a change (`do`: save, tag, delete) if any.
 
     The samples of sets that lost their names are deleted, unless a finding shows them.
     """
-    before = saved_sets(request.view) if request.message.get("do") else []
-    answer = _SETS.answer(request)
+    before = SETS.saved(request.view) if request.message.get("do") else []
+    about, arrays = SETS.answer(request)
     if before:
-        held = {one.hash for one in saved_sets(request.view)}
-        held |= {one.selection.subset for one in saved_findings(request.view)}
+        held = {one.hash for one in SETS.saved(request.view)}
+        held |= {one.selection.subset for one in FINDINGS.saved(request.view)}
         for key in {one.hash for one in before} - held:
             request.view.sidecar.drop_bits(key)
-    about, arrays = answer
     return {**about, "tags": tags_of(request.view, request.sample)}, arrays
 
 
 def tags_of(view: ScanView, sample: int) -> list[str]:
     """Return the tags of a sample: the names of the sets that hold it."""
-    return [one.name for one in saved_sets(view) if mask_of_set(view, one.hash)[sample]]
+    return [one.name for one in SETS.saved(view) if mask_of_set(view, one.hash)[sample]]
 
 
 def tagged(view: ScanView) -> dict[str, Array]:
     """Return which samples have each tag `[N]`; sets whose samples were lost are left out."""
     found: dict[str, Array] = {}
-    for one in saved_sets(view):
+    for one in SETS.saved(view):
         with contextlib.suppress(UnknownSet):
             found[one.name] = mask_of_set(view, one.hash)
     return found
@@ -170,19 +165,7 @@ def tagged(view: ScanView) -> dict[str, Array]:
 
 def tag(view: ScanView, name: str, samples: Array) -> None:
     """Save samples `[N]` under a name, in place of those that had it; none remove the name."""
-    request = Request(view, message={"name": _name(name)})
-    named = _named(request, _name(name), samples) if samples.any() else _without(request, "name")
-    _SETS.update(view, named)
-
-
-def saved_findings(view: ScanView) -> list[Finding]:
-    """Read the findings beside a scan."""
-    return _FINDINGS.saved(view)
-
-
-def saved_sets(view: ScanView) -> list[NamedSet]:
-    """Read the named sets beside a scan."""
-    return _SETS.saved(view)
+    SETS.update(view, _tagged(view, _name(name), samples))
 
 
 def _save_finding(request: Request) -> Change[Finding]:
@@ -191,13 +174,7 @@ def _save_finding(request: Request) -> Change[Finding]:
     if finding.selection.subset != ALL:  # which its view only names
         mask = mask_of_set(request.view, finding.selection.subset)
         request.view.sidecar.keep_bits(packed_subset(mask).tobytes())
-
-    def saved(before: list[Finding]) -> list[Finding]:
-        if finding.id in [one.id for one in before]:
-            return [finding if one.id == finding.id else one for one in before]
-        return [*before, finding]
-
-    return saved
+    return _with(finding, "id")
 
 
 def _move_finding(request: Request) -> Change[Finding]:
@@ -219,34 +196,36 @@ def _save_set(request: Request) -> Change[NamedSet]:
     name, known = _name(request.message.get("name")), set_name("set", request.message.get("set"))
     if known == ALL:
         raise InputError("set", "a part of the samples", "all of them")
-    return _named(request, name, mask_of_set(request.view, known))
+    return _named(request.view, name, mask_of_set(request.view, known))
 
 
 def _tag_sample(request: Request) -> Change[NamedSet]:
     """Add the selected sample to the set of a name, or take it out (`on`: false)."""
     name, view = _name(request.message.get("name")), request.view
-    held = next((one.hash for one in saved_sets(view) if one.name == name), None)
+    held = next((one.hash for one in SETS.saved(view) if one.name == name), None)
     mask = np.zeros(view.samples, bool) if held is None else mask_of_set(view, held)
     mask[request.sample] = request.message.get("on") is not False
-    return _named(request, name, mask) if mask.any() else _without(request, "name")
+    return _tagged(view, name, mask)
 
 
-def _named(request: Request, name: str, mask: Array) -> Change[NamedSet]:
-    """Keep samples under a name, where it was if it was there."""
-    key = request.view.sidecar.keep_bits(packed_subset(mask).tobytes())
-    named = NamedSet(name, key, int(mask.sum()))
-
-    def saved(before: list[NamedSet]) -> list[NamedSet]:
-        if name in [one.name for one in before]:
-            return [named if one.name == name else one for one in before]
-        return [*before, named]
-
-    return saved
+def _tagged(view: ScanView, name: str, mask: Array) -> Change[NamedSet]:
+    """Keep samples under a name; none remove it."""
+    return _named(view, name, mask) if mask.any() else _without("name", name)
 
 
-def _without(request: Request, field: str) -> Change[_Entry]:
-    """Leave out what has the value of a field of the request."""
-    unwanted = request.message.get(field)
+def _named(view: ScanView, name: str, mask: Array) -> Change[NamedSet]:
+    key = view.sidecar.keep_bits(packed_subset(mask).tobytes())
+    return _with(NamedSet(name, key, int(mask.sum())), "name")
+
+
+def _with(entry: _Entry, field: str) -> Change[_Entry]:
+    """Put an entry where the one with the same value of a field is, else at the end."""
+    key = attrgetter(field)
+    return lambda before: [*({key(one): one for one in (*before, entry)}.values())]
+
+
+def _without(field: str, unwanted: object) -> Change[_Entry]:
+    """Leave out what has a value of a field."""
     return lambda before: [one for one in before if getattr(one, field) != unwanted]
 
 
@@ -266,17 +245,23 @@ def _text(given: Json | Mapping[str, object], name: str, most: int) -> str:
     return value
 
 
-_FINDINGS = SavedList(
+FINDINGS = SavedList(
     "findings",
     Finding.from_json,
     {
         "save": _save_finding,
-        "delete": lambda request: _without(request, "id"),
+        "delete": lambda request: _without("id", request.message.get("id")),
         "move": _move_finding,
     },
 )
-_SETS = SavedList(
+"""The findings of a scan; a request can save, delete or move one."""
+SETS = SavedList(
     "sets",
     NamedSet.from_json,
-    {"save": _save_set, "tag": _tag_sample, "delete": lambda request: _without(request, "name")},
+    {
+        "save": _save_set,
+        "tag": _tag_sample,
+        "delete": lambda request: _without("name", request.message.get("name")),
+    },
 )
+"""The named sets of a scan; a request can save or delete one, or tag a sample."""

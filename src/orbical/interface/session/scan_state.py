@@ -62,7 +62,7 @@ def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
         "classes": view.classes,
         "samples": view.samples,
         "noun": page_noun(view),
-        "names": _sample_names(view),
+        "names": [] if view.samples > MOST_NAMED else view.shown_names,
         "group": group_json(group),
         "metrics": [vars(metric) for metric in view.metrics.values()],
         "methods": available_map_methods(),
@@ -139,11 +139,6 @@ def page_noun(view: ScanView) -> str:
     ends = [view.live.input(number) for number in (0, view.samples - 1)]
     repeats = {isinstance(one, dict) and "pbc" in one and bool(one["pbc"].any()) for one in ends}
     return "structures" if len(repeats) > 1 else "crystals" if True in repeats else "molecules"
-
-
-def _sample_names(view: ScanView) -> list[str]:
-    """Return the names of samples, with the formulas of molecules; often empty."""
-    return [] if view.samples > MOST_NAMED else view.shown_names
 
 
 def _units_of(view: ScanView) -> dict[str, str]:

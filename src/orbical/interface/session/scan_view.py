@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from ..selection import Selection
 from ..sidecar import Sidecar
 from .cached_reader import Cache, PassScheduler, ScanReader
 from .worst_search import opened_worst
-
-if TYPE_CHECKING:
-    pass
 
 Array = np.ndarray
 
@@ -40,10 +37,10 @@ class Metric:
     title: str
     unit: str
     low: float | None
-    high: float | None
     higher_is_better: bool | None
-    per_sample: bool
     meaning: str
+    high: float | None = None
+    per_sample: bool = True
     rounding: float = 0.0
     """Differences below this are rounding; 0 where that is not known."""
     report: str = "any subset"
@@ -77,7 +74,6 @@ def _find_metrics(reader: ScanReader) -> dict[str, Metric]:
             low=0.0 if share or name == "count" or better is False else None,
             high=1.0 if share else None,
             higher_is_better=better,
-            per_sample=True,
             meaning=meaning,
             rounding=quantity_rounding(unit, better),
         )
@@ -87,7 +83,6 @@ def _find_metrics(reader: ScanReader) -> dict[str, Metric]:
             title=measure.title[:1].upper() + measure.title[1:],
             unit="share" if measure.unit == "probability" else "number",
             low=0.0 if measure.kind == "pair" else None,
-            high=None,
             higher_is_better=measure.higher_is_better,
             per_sample=False,
             meaning=measure.meaning,

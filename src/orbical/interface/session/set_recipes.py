@@ -27,9 +27,8 @@ def sample_set(request: Request) -> Answer:
     given, such as `{"union": ["0123456789abcdef", {"samples": [3, 5]}]}`.
     """
     mask = set_of_recipe(request, request.message.get("recipe"))
-    return {"hash": keep_set(request.view, mask), "count": int(mask.sum())}, {
-        "bits": packed_subset(mask)
-    }
+    about = {"hash": keep_set(request.view, mask), "count": int(mask.sum())}
+    return about, {"bits": packed_subset(mask)}
 
 
 def set_of_recipe(request: Request, recipe: object) -> Array:
@@ -71,9 +70,9 @@ def inside_lasso(corners: Array, xy: Array) -> Array:
 def _samples(request: Request, given: object) -> Array:
     """Return the samples of a list of numbers."""
     last = request.view.samples - 1
-    mask = np.zeros(last + 1, bool)
     numbers = np.asarray(given if isinstance(given, list) else None)
-    if numbers.size == 0 and isinstance(given, list):
+    mask = np.zeros(last + 1, bool)
+    if numbers.shape == (0,):
         return mask
     if numbers.dtype.kind != "i" or numbers.ndim != 1:
         raise _expected("a list of sample numbers", given)

@@ -10,7 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...calibration import MEASURES, along_orbit, ascending, first_interval_caution, interval
+from ...calibration import (
+    MEASURES,
+    Interval,
+    along_orbit,
+    ascending,
+    first_interval_caution,
+    interval,
+)
 from ...errors import InputError, check_name, whole_number
 from ...nero import (
     SHARES,
@@ -196,10 +203,14 @@ def subset_measure_rows(name: str, pair: list[Tensor]) -> dict[str, Array]:
     """Return a measure of pairs `[k, n]`, with the ends of its interval if that is fast."""
     if name != WITH_INTERVAL:
         return {"values": MEASURES[name](*pair).detach().numpy()}
-    ends = interval(name, *pair)
-    values = (ends.value, ends.low, ends.high, ends.calibrated)
-    found = {part: value.numpy() for part, value in zip(ENDS, values, strict=True)}
-    return found | {SAID: ends.caution}
+    error = interval(name, *pair)
+    found = {part: end.numpy() for part, end in zip(ENDS, interval_ends(error), strict=True)}
+    return found | {SAID: error.caution}
+
+
+def interval_ends(error: Interval) -> tuple[Tensor, ...]:
+    """Return a measure, the ends of its interval, and what it is for a calibrated model."""
+    return error.value, error.low, error.high, error.calibrated
 
 
 def classes(request: Request) -> Answer:

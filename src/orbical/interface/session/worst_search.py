@@ -35,9 +35,8 @@ def _checked(worst: object, scan: Scan) -> xr.Dataset:
     if not isinstance(worst, xr.Dataset) or not {*_NEEDED} <= {*map(str, worst.data_vars)}:
         raise InputError("worst", "the result of orbical.worst_case", type(worst))
     if worst.attrs.get("group") != scan.group.spec:
-        raise InputError(
-            "worst", f"a search along {scan.group.spec}", f"one along {worst.attrs.get('group')}"
-        )
+        other = f"one along {worst.attrs.get('group')}"
+        raise InputError("worst", f"a search along {scan.group.spec}", other)
     known = [name for name in worst["model"].values if name in scan.models]
     count = scan.record.data.samples
     if not known or int(worst["sample"].max()) >= count:
