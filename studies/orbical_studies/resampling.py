@@ -8,7 +8,7 @@ resampled measure, which all networks share, does not move it.
 from __future__ import annotations
 
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -20,16 +20,40 @@ if TYPE_CHECKING:
 DRAWS = 400
 
 
-def interval(estimate: np.ndarray, level: float = 0.95) -> tuple[float, float, float]:
-    """Return the value of one measure, and the lower and upper end of its interval.
+class Interval(NamedTuple):
+    """The value of one measure, and the ends of its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def interval(estimate: np.ndarray, level: float = 0.95) -> Interval:
+    """Return the value of one measure with its interval, from the value and its draws.
 
     >>> interval(np.array([1.0, 2.0, 4.0]), 1.0)
-    (1.0, 0.0, 2.0)
+    Interval(value=1.0, low=0.0, high=2.0)
     """
     value, draws = float(estimate[0]), estimate[1:]
     tail = (1 - level) / 2
     low, high = np.quantile(draws - draws.mean(), [tail, 1 - tail])
-    return value, value + float(low), value + float(high)
+    return Interval(value, value + float(low), value + float(high))
+
+
+def over_seeds(each: np.ndarray, draw: np.random.Generator) -> np.ndarray:
+    """Average measures of a network over its seeds.
+
+    Args:
+        each: `[measures, 1 + draws, seeds]`: on the test set, then on draws of it.
+        draw: Of the seeds.
+
+    Returns:
+        Estimates `[measures, 1 + draws]`: the value, then the draws.
+    """
+    seeds = each.shape[2]
+    chosen = draw.integers(seeds, size=(each.shape[1] - 1, seeds))
+    drawn = [resampled_seeds(values[1:], chosen) for values in each]
+    return np.column_stack([each[:, 0].mean(-1), drawn])
 
 
 def resampled_seeds(each: np.ndarray, chosen: np.ndarray) -> np.ndarray:
@@ -72,12 +96,14 @@ def simultaneous(rows: DataFrame) -> DataFrame:
     return rows.assign(**ends)
 
 
-def effect(low: float, high: float, better: int) -> str:
+def effect(low: float, high: float, better: int, worse: str = "harms") -> str:
     """Describe what a change does to a measure, from its interval and the sign of a better value.
+
+    `worse` is the word for a change to the other side.
 
     >>> effect(0.1, 0.3, better=1), effect(0.1, 0.3, better=-1), effect(-0.1, 0.3, better=1)
     ('helps', 'harms', 'open')
     """
     if low <= 0 <= high:
         return "open"
-    return "helps" if (low > 0) == (better > 0) else "harms"
+    return "helps" if (low > 0) == (better > 0) else worse

@@ -7,6 +7,7 @@ import importlib
 import subprocess
 import sys
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -231,3 +232,11 @@ def test_what_is_public_is_told_apart() -> None:
 def test_every_study_of_the_list_is_one(entry: Entry) -> None:
     module = importlib.import_module(f"orbical_studies.{entry.module}")
     assert isinstance(module.study, framework.Study)
+
+
+@pytest.mark.parametrize("entry", STUDIES.values(), ids=STUDIES)
+def test_every_deferred_step_of_a_study_is_there(entry: Entry) -> None:
+    steps = importlib.import_module(f"orbical_studies.{entry.module}").study.steps.values()
+    for step in (step for step in steps if isinstance(step, partial)):
+        module, _, name = step.args[0].partition(":")
+        assert callable(getattr(importlib.import_module(module), name))

@@ -34,6 +34,7 @@ from orbical_studies.galaxies import (
 from orbical_studies.galaxies.collecting import KEPT, collect, read_trials, sizes
 from orbical_studies.galaxies.settings import Settings, Trial, trials
 from orbical_studies.networks import parameters_of
+from orbical_studies.resampling import resampled_seeds
 from orbical_studies.trials import Trials
 
 PATHS = Paths.in_checkout("galaxies")
@@ -164,9 +165,9 @@ def test_the_signed_contrast_is_the_difference_of_confidence_minus_accuracy() ->
 def test_draws_of_few_seeds_vary_as_their_mean_does() -> None:
     seeds = np.array([0.1, 0.4, 0.2])
     chosen = np.random.default_rng(0).integers(3, size=(40_000, 3))
-    drawn = contrasts.resampled_seeds(np.tile(seeds, (len(chosen), 1)), chosen)
+    drawn = resampled_seeds(np.tile(seeds, (len(chosen), 1)), chosen)
     assert drawn.var() == pytest.approx(seeds.var(ddof=1) / 3, rel=0.03)
-    alone = contrasts.resampled_seeds(np.full((5, 1), 0.3), np.zeros((5, 1), int))
+    alone = resampled_seeds(np.full((5, 1), 0.3), np.zeros((5, 1), int))
     assert np.allclose(alone, 0.3)
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from orbical.datasets import data_file
-from orbical.errors import InputError, unknown_name
+from orbical.errors import InputError, check_name
 
 TILE = 32
 KINDS = ("webp", "png", "jpg")
@@ -37,8 +37,7 @@ def cifar10(folder: str | Path | None = None, split: str = "test") -> Images:
             ...
         orbical.errors.InputError: split: unknown name 'valid' (known: more, test, train)
     """
-    if split not in ("train", "test", "more"):
-        raise unknown_name("split", split, ["more", "test", "train"])
+    check_name("split", split, ("train", "test", "more"))
     return _read("cifar10", folder, split)
 
 
@@ -58,8 +57,7 @@ def cifar100(folder: str | Path | None = None, split: str = "test") -> Images:
             ...
         orbical.errors.InputError: split: unknown name 'more' (known: test, train)
     """
-    if split not in ("train", "test"):
-        raise unknown_name("split", split, ["test", "train"])
+    check_name("split", split, ("train", "test"))
     return _read("cifar100", folder, split)
 
 

@@ -19,7 +19,7 @@ from unittest import mock
 import numpy as np
 from numpy.typing import NDArray
 
-from orbical.errors import InputError, unknown_name
+from orbical.errors import InputError, check_name
 
 PACKAGE = "imagecorruptions==1.1.2"
 SEVERITIES = (1, 2, 3, 4, 5)
@@ -45,8 +45,7 @@ def corrupted(
     Returns:
         Images of the same shape.
     """
-    if name not in CORRUPTIONS:
-        raise unknown_name("name", name, CORRUPTIONS)
+    check_name("name", name, CORRUPTIONS)
     with _repaired(seed) as package:
         return np.stack([package.corrupt(image, severity, name) for image in images])
 

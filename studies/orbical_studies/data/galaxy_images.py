@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from orbical.datasets import data_file
-from orbical.errors import InputError, unknown_name
+from orbical.errors import InputError, check_name
 
 
 def efigi(folder: str | Path | None = None, size: int = 100) -> tuple[Tensor, Tensor]:
@@ -91,8 +91,7 @@ def galaxy_zoo(
 
     Paper: Willett et al. 2013.
     """
-    if split not in ("train", "validation"):
-        raise unknown_name("split", split, ["train", "validation"])
+    check_name("split", split, ("train", "validation"))
     archive = data_file("gz2_spiral_106.zip", folder, "galaxyzoo2")
     names = _images_in(archive)
     rows = torch.tensor([name.startswith(f"{split}/") for name in names])

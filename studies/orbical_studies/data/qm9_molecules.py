@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from orbical.errors import InputError, MissingExtra, unknown_name
+from orbical.errors import InputError, MissingExtra, check_name
 
 from .atom_arrays import padded_atoms
 from .bars import tracked
@@ -145,10 +145,8 @@ def qm9(
     """
     wanted = tuple(PROPERTIES if properties is None else properties)
     for name in wanted:
-        if name not in PROPERTIES:
-            raise unknown_name("properties", name, PROPERTIES)
-    if split not in (*SPLITS, "all"):
-        raise unknown_name("split", split, [*SPLITS, "all"])
+        check_name("properties", name, PROPERTIES)
+    check_name("split", split, (*SPLITS, "all"))
     folder = cache_folder(cache)
     files = _source_files()
     table = _stored_table(folder, files)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbical.datasets import data_file
-from orbical.errors import InputError, unknown_name
+from orbical.errors import InputError, check_name
 
 RELATIONS = ("entailment", "neutral", "contradiction")
 FOLDERS = {
@@ -60,8 +60,7 @@ def sentence_pairs(name: str, folder: str | Path | None = None) -> list[Sentence
             ...
         orbical.errors.InputError: name: unknown name 'snli_train'; did you mean ...
     """
-    if name not in FOLDERS:
-        raise unknown_name("name", name, FOLDERS)
+    check_name("name", name, FOLDERS)
     path = data_file(f"{name}.tsv.gz", folder, FOLDERS[name])
     with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))

@@ -15,28 +15,19 @@ Sections 3.1 and 3.4 of Zhao et al., "Evaluating Machine Learning Models with NE
 
 from __future__ import annotations
 
-from ..framework import Study
-from .fine_tuning import collect_fine_tuned, fine_tune, pack_published
-from .images import pack
-from .published import copy_audits, order_boxes
-from .tables import collect
-from .training import Settings, scenes, train
+from ..framework import Study, deferred_steps
+from .training import Settings
 
-study = Study(
-    name="detection",
-    description=__doc__,
-    settings=Settings(),
-    steps={
-        "pack": pack,
-        "train": train,
-        "collect": collect,
-        "published": copy_audits,
-        "order": order_boxes,
-        "scenes": scenes,
-        "pack-published": pack_published,
-        "fine-tune": fine_tune,
-        "collect-fine-tuned": collect_fine_tuned,
-    },
-    report=f"{__name__}.report",
-    palette=256,
-)
+STEPS = {
+    "pack": "images:pack",
+    "train": "training:train",
+    "collect": "tables:collect",
+    "published": "published:copy_audits",
+    "order": "published:order_boxes",
+    "scenes": "training:scenes",
+    "pack-published": "fine_tuning:pack_published",
+    "fine-tune": "fine_tuning:fine_tune",
+    "collect-fine-tuned": "fine_tuning:collect_fine_tuned",
+}
+steps = deferred_steps(__name__, STEPS)
+study = Study("detection", __doc__, Settings(), steps, report=f"{__name__}.report", palette=256)

@@ -16,20 +16,17 @@ import shutil
 import time
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from orbical.groups import translations
 from orbical.zoo.detector import Detector
 
 from ..framework import Results
 from ..framework import training as framework
-from .images import REACH, WINDOW
-from .measures import summarize
+from .images import WINDOW
 from .tables import read_tables
-from .training import Loaded, Settings, Trial, every_trial, load, scan_shifts, trained
+from .training import Loaded, Settings, Trial, every_trial, load, scanned, trained_from
 
 FOLDER, ENLARGE, SIDE = "fine-tuned", 2, 640
 HEAD = "StatefulPartitionedCall/model/tf_detect/tf_conv2d_1/conv2d_58/"
@@ -95,18 +92,11 @@ def fine_tune(settings: Settings, results: Results) -> None:
 
 def run(settings: Settings, path: Path, loaded: Loaded, trial: Trial) -> framework.Trained:
     """Fine-tune and scan one detector."""
-    crops, images, objects = loaded
-    row: dict[str, Any] = {"asked": settings.steps, "batch": settings.batch}
     begun = time.monotonic()
-    net = trained(
-        settings,
-        (crops, trial.jitter / 100, partial(FineTuned, path=path), settings.steps, trial.seed),
-        tell=lambda step, loss: row.update(steps=step, loss=loss),
-    )
-    group = translations(REACH, settings.step_px)
-    scan = scan_shifts(net, images, objects, group)
-    row["seconds"] = time.monotonic() - begun
-    return row, summarize(scan, objects, group)
+    crops, *tested = loaded
+    net, row = trained_from(partial(FineTuned, path=path), settings, crops, trial)
+    _, tables = scanned(net, settings, *tested)
+    return row | {"seconds": time.monotonic() - begun}, tables
 
 
 def collect_fine_tuned(settings: Settings, results: Results) -> None:

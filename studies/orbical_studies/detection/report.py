@@ -18,11 +18,12 @@ from torch import Tensor
 
 from orbical.actions import Window
 from orbical.calibration import bootstrap_interval
-from orbical.figures import MODELS, PAGE, figure, styled
+from orbical.figures import MODELS
 from orbical.groups import translations
 from orbical.zoo import detector
 
 from ..framework import Results
+from ..framework.drawing import subplots
 from .images import CLASSES, REACH, WINDOW, unpack, views_to_test
 from .measures import DARK, Array, agreement, neighbors_median, score_of, side_of
 from .published import Order
@@ -132,27 +133,25 @@ def _published(shifts: pd.DataFrame) -> Figure:
         "confidence_minus_accuracy": "confidence\nminus accuracy",
     }
     names = list(shifts["detector"].unique())
-    with styled():
-        fig = figure(PAGE, 0.5 + 1.65 * len(names))
-        panels: Any = fig.subplots(
-            len(names), len(columns), sharex=True, sharey=True, squeeze=False
-        )
-        for line, name in zip(panels, names, strict=True):
-            mine = shifts[shifts["detector"] == name]
-            for axes, column in zip(line, columns, strict=True):
-                signed = column == "confidence_minus_accuracy"
-                look = {"cmap": "RdBu_r", "vmin": -0.3, "vmax": 0.3} if signed else {"vmax": 1.0}
-                shown = _heat(axes, mine[column].to_numpy(), int(mine["right"].max()), **look)
-                for row in mine.itertuples():
-                    value = getattr(row, column)
-                    color = "white" if sum(shown.to_rgba(value)[:3]) < 1.3 else "black"
-                    text = f"{100 * value:.0f}"
-                    axes.text(row.right, row.up, text, color=color, ha="center", va="center")
-            line[0].set_ylabel(f"{name}\nup (px)")
-        for axes, title in zip(panels[0], columns.values(), strict=True):
-            axes.set_title(title)
-        for axes in panels[-1]:
-            axes.set_xlabel("right (px)")
+    fig, panels = subplots(
+        len(names), len(columns), 0.5 + 1.65 * len(names), sharex=True, sharey=True, squeeze=False
+    )
+    for line, name in zip(panels, names, strict=True):
+        mine = shifts[shifts["detector"] == name]
+        for axes, column in zip(line, columns, strict=True):
+            signed = column == "confidence_minus_accuracy"
+            look = {"cmap": "RdBu_r", "vmin": -0.3, "vmax": 0.3} if signed else {"vmax": 1.0}
+            shown = _heat(axes, mine[column].to_numpy(), int(mine["right"].max()), **look)
+            for row in mine.itertuples():
+                value = getattr(row, column)
+                color = "white" if sum(shown.to_rgba(value)[:3]) < 1.3 else "black"
+                text = f"{100 * value:.0f}"
+                axes.text(row.right, row.up, text, color=color, ha="center", va="center")
+        line[0].set_ylabel(f"{name}\nup (px)")
+    for axes, title in zip(panels[0], columns.values(), strict=True):
+        axes.set_title(title)
+    for axes in panels[-1]:
+        axes.set_xlabel("right (px)")
     return fig
 
 
@@ -168,41 +167,35 @@ def _aggregate(shifts: pd.DataFrame) -> Figure:
         "AP at IoU 0.5": ap,
         "ECE of detections": error,
     }
-    with styled():
-        fig = figure(PAGE, 5.4)
-        panels: Any = fig.subplots(len(rows), len(JITTERS), sharex=True, sharey=True)
-        for line, (title, levels) in zip(panels, rows.items(), strict=True):
-            for axes, jitter in zip(line, JITTERS, strict=True):
-                reach, high = int(shifts["dx"].max()), levels.max().max()
-                shown = _heat(axes, levels[jitter].to_numpy(), reach, vmax=high)
-            line[0].set_ylabel("dy (px)")
-            _bar(shown, axes, title)
-        for axes, jitter in zip(panels[0], JITTERS, strict=True):
-            axes.set_title(f"jitter {jitter} %")
-        for axes in panels[-1]:
-            axes.set_xlabel("dx (px)")
+    fig, panels = subplots(len(rows), len(JITTERS), 5.4, sharex=True, sharey=True)
+    for line, (title, levels) in zip(panels, rows.items(), strict=True):
+        for axes, jitter in zip(line, JITTERS, strict=True):
+            reach, high = int(shifts["dx"].max()), levels.max().max()
+            shown = _heat(axes, levels[jitter].to_numpy(), reach, vmax=high)
+        line[0].set_ylabel("dy (px)")
+        _bar(shown, axes, title)
+    for axes, jitter in zip(panels[0], JITTERS, strict=True):
+        axes.set_title(f"jitter {jitter} %")
+    for axes in panels[-1]:
+        axes.set_xlabel("dx (px)")
     return fig
 
 
 def _section(section: pd.DataFrame, levels: pd.DataFrame) -> Figure:
     """Draw the mean score along dx at dy = 0, and how wide the peak is, of every training."""
-    with styled():
-        fig = figure(PAGE, 2.7)
-        along, width = fig.subplots(1, 2, width_ratios=(1.6, 1))
-        for jitter, color in zip(JITTERS, MODELS, strict=False):
-            each = section[section["jitter"] == jitter].groupby("dx")["score"]
-            mean, band = each.mean(), {"color": color, "alpha": 0.25, "lw": 0}
-            along.fill_between(mean.index, each.min(), each.max(), **band)
-            along.plot(mean, color=color, label=f"{jitter} %")
-            values = levels[levels["jitter"] == jitter]
-            look: dict[str, Any] = {"ms": 3.5, "mfc": "none", "color": color}
-            width.plot(values["jitter"], values["width_px"], "o", **look)
-        along.set(xlabel="dx (px), dy = 0", ylabel="IoU x confidence", ylim=(0, None))
-        along.legend(title="jitter", loc="upper right")
-        width.set(xlabel="jitter (%)", ylabel="width of the peak (px)", ylim=(0, None))
-        width.set_xticks(JITTERS)
-        for axes in (along, width):
-            axes.grid(axis="y")
+    fig, (along, width) = subplots(1, 2, 2.7, width_ratios=(1.6, 1), grid="y")
+    for jitter, color in zip(JITTERS, MODELS, strict=False):
+        each = section[section["jitter"] == jitter].groupby("dx")["score"]
+        mean, band = each.mean(), {"color": color, "alpha": 0.25, "lw": 0}
+        along.fill_between(mean.index, each.min(), each.max(), **band)
+        along.plot(mean, color=color, label=f"{jitter} %")
+        values = levels[levels["jitter"] == jitter]
+        look: dict[str, Any] = {"ms": 3.5, "mfc": "none", "color": color}
+        width.plot(values["jitter"], values["width_px"], "o", **look)
+    along.set(xlabel="dx (px), dy = 0", ylabel="IoU x confidence", ylim=(0, None))
+    along.legend(title="jitter", loc="upper right")
+    width.set(xlabel="jitter (%)", ylabel="width of the peak (px)", ylim=(0, None))
+    width.set_xticks(JITTERS)
     return fig
 
 
@@ -281,20 +274,18 @@ def _individual(shown: Photographs) -> Figure:
     score = shown.score[sample]
     place = np.stack([shown.group.coords["dx"], shown.group.coords["dy"]], 1)
     away = 13 * np.sign(place[dark] - place[bright])
-    with styled():
-        fig = figure(PAGE, 2.6)
-        first, *others = fig.subplots(1, 3, width_ratios=(1.25, 1, 1))
-        _bar(_heat(first, score, REACH, vmax=float(score.max())), first, "IoU x confidence")
-        for number, (axes, element) in enumerate(zip(others, (dark, bright), strict=True)):
-            sign, (dx, dy) = "ab"[number], place[element]
-            first.plot(dx, dy, marker="o", ms=6, mfc="none", mec="white", mew=1.2)
-            look: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "center"}
-            look["bbox"] = {"facecolor": "white", "lw": 0, "pad": 1}
-            first.annotate(sign, (dx, dy), xytext=away * (-1) ** number, **look)
-            _draw_boxes(axes, views[number], rows[number], keys[number], 3)
-            axes.set_title(f"({sign}) dx {dx:g}, dy {dy:g}: {score[element]:.2f}", loc="left")
-        first.set(xlabel="dx (px)", ylabel="dy (px)")
-        first.set_title(f"{CLASSES[int(keys[0, 4])]}, jitter {shown.jitter} %", loc="left")
+    fig, (first, *others) = subplots(1, 3, 2.6, width_ratios=(1.25, 1, 1))
+    _bar(_heat(first, score, REACH, vmax=float(score.max())), first, "IoU x confidence")
+    for number, (axes, element) in enumerate(zip(others, (dark, bright), strict=True)):
+        sign, (dx, dy) = "ab"[number], place[element]
+        first.plot(dx, dy, marker="o", ms=6, mfc="none", mec="white", mew=1.2)
+        look: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "center"}
+        look["bbox"] = {"facecolor": "white", "lw": 0, "pad": 1}
+        first.annotate(sign, (dx, dy), xytext=away * (-1) ** number, **look)
+        _draw_boxes(axes, views[number], rows[number], keys[number], 3)
+        axes.set_title(f"({sign}) dx {dx:g}, dy {dy:g}: {score[element]:.2f}", loc="left")
+    first.set(xlabel="dx (px)", ylabel="dy (px)")
+    first.set_title(f"{CLASSES[int(keys[0, 4])]}, jitter {shown.jitter} %", loc="left")
     return fig
 
 
@@ -309,27 +300,25 @@ def _consensus(shown: Photographs) -> Figure:
     clusters = torch.from_numpy(np.nan_to_num(shown.scan["consensus"][sample, :, :6], nan=-1.0))
     against = np.nan_to_num(shown.scan["score_vs_consensus"][sample])
     plots = {"vs truth": shown.score[sample], "vs consensus": against}
-    with styled():
-        fig = figure(PAGE, 2.5)
-        panels: Any = fig.subplots(1, 4, width_ratios=(1, 1.1, 1.1, 1.4))
-        _draw_boxes(panels[0], views[0], clusters, keys[0], 2)
-        panels[0].set_title("Consensus", loc="left")
-        for axes, (title, values) in zip(panels[1:3], plots.items(), strict=True):
-            high = float(max(map(np.max, plots.values())))
-            drawn = _heat(axes, values, REACH, vmax=high)
-            axes.set_title(title, loc="left")
-            axes.set_xlabel("dx (px)")
-        panels[1].set_ylabel("dy (px)")
-        _bar(drawn, panels[2], "IoU x confidence")
-        colors = dict(zip(JITTERS, MODELS, strict=False))
-        objects = read_tables(shown.work)[1]["objects"]
-        for (jitter, seed), found in objects.groupby(["jitter", "seed"]):
-            values = np.sort(found["correlation"].dropna())
-            share = np.arange(1, len(values) + 1) / max(1, len(values))
-            label = f"{jitter} %" if seed == WHOLE else None
-            panels[3].plot(values, share, color=colors[jitter], lw=0.9, label=label)
-        panels[3].set(xlabel="correlation of the two plots", ylabel="share of key objects")
-        panels[3].set(xlim=(-0.75, 1), ylim=(0, 1))
-        panels[3].legend(title="jitter", loc="upper left", fontsize=6, handlelength=1)
-        panels[3].grid()
+    fig, panels = subplots(1, 4, 2.5, width_ratios=(1, 1.1, 1.1, 1.4))
+    _draw_boxes(panels[0], views[0], clusters, keys[0], 2)
+    panels[0].set_title("Consensus", loc="left")
+    for axes, (title, values) in zip(panels[1:3], plots.items(), strict=True):
+        high = float(max(map(np.max, plots.values())))
+        drawn = _heat(axes, values, REACH, vmax=high)
+        axes.set_title(title, loc="left")
+        axes.set_xlabel("dx (px)")
+    panels[1].set_ylabel("dy (px)")
+    _bar(drawn, panels[2], "IoU x confidence")
+    colors = dict(zip(JITTERS, MODELS, strict=False))
+    objects = read_tables(shown.work)[1]["objects"]
+    for (jitter, seed), found in objects.groupby(["jitter", "seed"]):
+        values = np.sort(found["correlation"].dropna())
+        share = np.arange(1, len(values) + 1) / max(1, len(values))
+        label = f"{jitter} %" if seed == WHOLE else None
+        panels[3].plot(values, share, color=colors[jitter], lw=0.9, label=label)
+    panels[3].set(xlabel="correlation of the two plots", ylabel="share of key objects")
+    panels[3].set(xlim=(-0.75, 1), ylim=(0, 1))
+    panels[3].legend(title="jitter", loc="upper left", fontsize=6, handlelength=1)
+    panels[3].grid()
     return fig

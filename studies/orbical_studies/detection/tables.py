@@ -10,8 +10,7 @@ import numpy as np
 from orbical.errors import InputError
 
 from ..framework import Results
-from ..framework.training import arrays_file
-from ..trials import FILE, read_lines
+from ..framework.training import arrays_file, read_rows
 from .images import CLASSES, images_of_objects, unpack
 from .measures import Array
 from .training import JITTERS, WHOLE, Settings, Trial
@@ -31,7 +30,7 @@ def read_tables(work: Path) -> tuple[list[dict[str, Any]], dict[str, DataFrame]]
     """Read the rows of all trainings, and the tables of the seeds of which no level is missing."""
     import pandas as pd
 
-    rows = sorted(read_lines(work / FILE), key=lambda row: (row["seed"], row["jitter"]))
+    rows = sorted(read_rows(work), key=lambda row: (row["seed"], row["jitter"]))
     found = [Trial(row["jitter"], row["seed"]) for row in rows]
     full = [t for t in found if all(Trial(jitter, t.seed) in found for jitter in JITTERS)]
     if Trial(JITTERS[0], WHOLE) not in full:

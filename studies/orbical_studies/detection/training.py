@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -115,22 +116,35 @@ def trained(settings: Settings, how: tuple[Any, ...], **more: Any) -> detector.D
     return detectors.train(*how, **more)
 
 
+def trained_from(
+    network: Callable[[int], detector.Detector], settings: Settings, crops: Crops, trial: Trial
+) -> tuple[detector.Detector, dict[str, Any]]:
+    """Train the detector of a trial; return also a row of how."""
+    row: dict[str, Any] = {"asked": settings.steps, "batch": settings.batch}
+    how = (crops, trial.jitter / 100, network, settings.steps, trial.seed)
+    net = trained(settings, how, tell=lambda step, loss: row.update(steps=step, loss=loss))
+    return net, row
+
+
+def scanned(
+    net: nn.Module, settings: Settings, images: Tensor, objects: Tensor
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Scan a detector over the shifts of the settings; return the scan, and its tables."""
+    group = translations(REACH, settings.step_px)
+    scan = scan_shifts(net, images, objects, group)
+    return scan, summarize(scan, objects, group)
+
+
 def run(settings: Settings, work: Path, loaded: Loaded, trial: Trial) -> framework.Trained:
     """Train and scan one detector; keep what the page shows of single objects."""
-    crops, images, objects = loaded
-    row: dict[str, Any] = {"asked": settings.steps, "batch": settings.batch}
     begun = time.monotonic()
-    net = trained(
-        settings,
-        (crops, trial.jitter / 100, LARGE, settings.steps, trial.seed),
-        tell=lambda step, loss: row.update(steps=step, loss=loss),
-    )
+    crops, *tested = loaded
+    net, row = trained_from(LARGE, settings, crops, trial)
     row["seconds_training"] = time.monotonic() - begun
     known = {"training set": f"{len(crops.pixels)} COCO crops", "steps": str(row["steps"])}
     known |= {name: str(value) for name, value in vars(trial).items()}
     weights = detectors.write(net, work / f"{trial}.safetensors", known)
-    group = translations(REACH, settings.step_px)
-    scan = scan_shifts(detector.read(weights), images, objects, group)  # in half precision
+    scan, tables = scanned(detector.read(weights), settings, *tested)  # in half precision
     row["seconds"] = time.monotonic() - begun
     if trial.seed == WHOLE and trial.jitter in SHOWN:
         path = scan_file(work, trial.jitter)
@@ -138,7 +152,7 @@ def run(settings: Settings, work: Path, loaded: Loaded, trial: Trial) -> framewo
         np.savez_compressed(path, **scan)  # type: ignore[arg-type]
     else:
         weights.unlink()
-    return row, summarize(scan, objects, group)
+    return row, tables
 
 
 def train(settings: Settings, results: Results) -> None:

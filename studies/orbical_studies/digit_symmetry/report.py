@@ -10,9 +10,10 @@ from matplotlib.figure import Figure
 from scipy.stats import binomtest
 
 from orbical.calibration import holm
-from orbical.figures import COLUMN, INK, MODELS, PAGE, figure, styled
+from orbical.figures import COLUMN, INK, MODELS
 
 from ..framework import Results
+from ..framework.drawing import subplots
 from ..framework.statistics import wilson
 from .measures import ACTION, SMOOTHING, candidates, load
 
@@ -112,29 +113,27 @@ def figures(results: Results) -> Iterator[tuple[str, Figure]]:
 def _errors(results: Results) -> Figure:
     table = digit_errors(results)
     names = list(table)
-    with styled():
-        fig = figure(PAGE, 3.0)
-        left, right = fig.subplots(1, 2, width_ratios=(1, 1.25))
-        for images, color, marker, shift in zip(SMOOTHING, MODELS, "os", (-0.1, 0.1), strict=False):
-            rows = summaries(results, images)
-            ends = [rows["error"] - rows["low"], rows["high"] - rows["error"]]
-            style = {"fmt": marker, "color": color, "ms": 4, "capsize": 2, "xerr": ends}
-            places = [place + shift for place in range(len(rows))]
-            left.errorbar(rows["error"], places, label=f"images {images}", **style)
-        left.set(yticks=range(len(names)), yticklabels=names, xlabel="error (%)", xlim=(0, None))
-        left.invert_yaxis()
-        left.grid(axis="x")
-        left.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
-        left.set_title("Nearest neighbor is another digit", loc="left")
-        shown = right.imshow(table, aspect="auto", cmap="viridis", vmin=0)
-        for (y, x), value in table.set_axis(range(len(names)), axis=1).stack().items():
-            ink = INK if value > 0.6 * table.max().max() else "white"
-            right.text(x, y, f"{value:.1f}", ha="center", va="center", color=ink, fontsize=6.5)
-        short = [name.replace(" ", "\n") for name in names]
-        right.set(xticks=range(len(names)), xticklabels=short, yticks=range(10), ylabel="digit")
-        right.set_title("Error of each digit (%)", loc="left")
-        right.spines[:].set_visible(False)
-        fig.colorbar(shown, ax=right, pad=0.02)
+    fig, (left, right) = subplots(1, 2, 3.0, width_ratios=(1, 1.25))
+    for images, color, marker, shift in zip(SMOOTHING, MODELS, "os", (-0.1, 0.1), strict=False):
+        rows = summaries(results, images)
+        ends = [rows["error"] - rows["low"], rows["high"] - rows["error"]]
+        style = {"fmt": marker, "color": color, "ms": 4, "capsize": 2, "xerr": ends}
+        places = [place + shift for place in range(len(rows))]
+        left.errorbar(rows["error"], places, label=f"images {images}", **style)
+    left.set(yticks=range(len(names)), yticklabels=names, xlabel="error (%)", xlim=(0, None))
+    left.invert_yaxis()
+    left.grid(axis="x")
+    left.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
+    left.set_title("Nearest neighbor is another digit", loc="left")
+    shown = right.imshow(table, aspect="auto", cmap="viridis", vmin=0)
+    for (y, x), value in table.set_axis(range(len(names)), axis=1).stack().items():
+        ink = INK if value > 0.6 * table.max().max() else "white"
+        right.text(x, y, f"{value:.1f}", ha="center", va="center", color=ink, fontsize=6.5)
+    short = [name.replace(" ", "\n") for name in names]
+    right.set(xticks=range(len(names)), xticklabels=short, yticks=range(10), ylabel="digit")
+    right.set_title("Error of each digit (%)", loc="left")
+    right.spines[:].set_visible(False)
+    fig.colorbar(shown, ax=right, pad=0.02)
     return fig
 
 
@@ -155,35 +154,33 @@ def _collisions(results: Results) -> Figure:
     images, _ = load(rows["data"].iloc[0])
     groups = candidates(rows["elements"]["SO(2)"])
     shown = {name: few for name in rows.index if len(few := examples(results, name))}
-    with styled():
-        fig = figure(PAGE, 0.35 + 0.75 * len(shown))
-        panels: Any = fig.subplots(len(shown), 3 * max(map(len, shown.values())), squeeze=False)
-        for ax in panels.flat:
-            ax.set_axis_off()
-        for line, (name, chosen) in zip(panels, shown.items(), strict=True):
-            for column, row in enumerate(chosen.itertuples()):
-                own = images[row.image][None]
-                moved = ACTION.apply(groups[name], own)[row.element, 0, 0]
-                pictures = (own[0, 0], moved, images[row.other, 0])
-                titles = (row.digit, "moved", f"a {row.other_digit}")
-                for ax, *drawn in zip(line[3 * column :], pictures, titles, strict=False):
-                    ax.imshow(drawn[0].numpy(), cmap="gray_r", vmin=0, vmax=1)
-                    ax.set_title(drawn[1], fontsize=7, weight="normal", pad=2)
-            where = {"transform": line[0].transAxes, "ha": "right", "va": "center"}
-            line[0].text(-0.35, 0.5, name, weight="bold", **where)
+    fig, panels = subplots(
+        len(shown), 3 * max(map(len, shown.values())), 0.35 + 0.75 * len(shown), squeeze=False
+    )
+    for ax in panels.flat:
+        ax.set_axis_off()
+    for line, (name, chosen) in zip(panels, shown.items(), strict=True):
+        for column, row in enumerate(chosen.itertuples()):
+            own = images[row.image][None]
+            moved = ACTION.apply(groups[name], own)[row.element, 0, 0]
+            pictures = (own[0, 0], moved, images[row.other, 0])
+            titles = (row.digit, "moved", f"a {row.other_digit}")
+            for ax, *drawn in zip(line[3 * column :], pictures, titles, strict=False):
+                ax.imshow(drawn[0].numpy(), cmap="gray_r", vmin=0, vmax=1)
+                ax.set_title(drawn[1], fontsize=7, weight="normal", pad=2)
+        where = {"transform": line[0].transAxes, "ha": "right", "va": "center"}
+        line[0].text(-0.35, 0.5, name, weight="bold", **where)
     return fig
 
 
 def _quantized(results: Results) -> Figure:
-    with styled():
-        fig = figure(COLUMN * 1.5, 2.8)
-        ax = fig.subplots()
-        kinds = results["quantised"].groupby(["side", "threshold"], sort=False)
-        for ((side, threshold), rows), color, marker in zip(kinds, MODELS, "osD^", strict=False):
-            style: Any = {"color": color, "ms": 4, "label": f"{side} x {side}, above {threshold}"}
-            ax.plot(rows["group"], rows["accuracy_ceiling"], f"{marker}-", **style)
-        ax.set(ylim=(0, 1.03), ylabel="accuracy ceiling")
-        ax.grid(axis="y")
-        ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
-        ax.set_title("Exact ceiling on binary images", loc="left")
+    fig, ax = subplots(1, 1, 2.8, COLUMN * 1.5)
+    kinds = results["quantised"].groupby(["side", "threshold"], sort=False)
+    for ((side, threshold), rows), color, marker in zip(kinds, MODELS, "osD^", strict=False):
+        style: Any = {"color": color, "ms": 4, "label": f"{side} x {side}, above {threshold}"}
+        ax.plot(rows["group"], rows["accuracy_ceiling"], f"{marker}-", **style)
+    ax.set(ylim=(0, 1.03), ylabel="accuracy ceiling")
+    ax.grid(axis="y")
+    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    ax.set_title("Exact ceiling on binary images", loc="left")
     return fig

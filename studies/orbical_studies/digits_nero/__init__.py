@@ -7,9 +7,13 @@ takes a few minutes on two cores; an interrupted one is continued.
 
 from __future__ import annotations
 
-from ..framework import Study
-from .measures import Digits, measure, scan
-from .worst_cases import worst
+from ..framework import Study, deferred_steps
+from .measures import Digits
 
-steps = {"scan": scan, "measure": measure, "worst": worst}
+STEPS = {
+    "scan": "measures:scan",
+    "measure": "measures:measure",
+    "worst": "measures:worst",
+}
+steps = deferred_steps(__name__, STEPS)
 study = Study("digits-nero", __doc__, Digits(), steps, report=f"{__name__}.report")

@@ -1,4 +1,4 @@
-"""Scan both networks on every digit at every angle, and measure what the scan shows."""
+"""Scan both networks on every digit at every angle, and measure what the scan shows and hides."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from scipy.spatial import KDTree
 import orbical as ob
 
 from ..framework import Results, Settings, option
+from ..hidden_failures import searched
 
 NETWORKS = ("plain", "augmented")
 ANGLES = 72
@@ -21,6 +22,9 @@ SMALL_DEG = 15  # the largest rotation that counts as small
 NEIGHBORS = 10
 # Root mean square differences: two responses below the first are alike, above the second not.
 ALIKE, APART = 0.15, 0.3
+SCANNED, SEARCHED = (12, 24, 72), 1000
+"""Numbers of angles from which the worst case is searched, and of digits."""
+
 Rows = Iterator[dict[str, Any]]
 
 
@@ -233,3 +237,15 @@ def _neighbor_distance(places: NDArray, response: NDArray) -> float:
     _, index = KDTree(places).query(places[some], NEIGHBORS + 1)
     difference = response[index[:, 1:]] - response[some][:, None]
     return float(np.sqrt((difference**2).mean(-1)).mean())
+
+
+def worst(settings: Digits, results: Results) -> None:
+    """Search the worst angle between the scanned ones: the failures that a scan does not see."""
+    images, labels = (part[:SEARCHED] for part in read_digits(settings))
+    networks = {name: ob.zoo.digits.load(name) for name in NETWORKS}
+    rows = []
+    for angles in SCANNED:
+        task = ob.tasks.Classification()
+        found = searched(networks, (images, labels), f"rotations:{angles}", task)
+        rows += [{"network": name, "angles": angles, **counts} for name, counts in found.items()]
+    results.write("worst", rows)

@@ -17,6 +17,7 @@ from scipy.stats import nct, t, ttest_1samp
 
 from orbical.calibration import holm
 
+from ..framework import where
 from .nli import FRESH, INNER, choices
 from .settings import BASELINE, BATCH, SMALLER_BATCHES
 
@@ -201,8 +202,7 @@ class SentencePairs:
         """Return the deciding trainings of a loss at its chosen lambda."""
         weight = 0.0 if loss == BASELINE else self.chosen[loss].choice
         usual = INNER.get(loss, (0.0,))[0]
-        one = {"loss": loss, "weight": weight, "inner": usual, "batch": batch}
-        rows = self.rows[(self.rows[list(one)] == list(one.values())).all(axis=1)]
+        rows = where(self.rows, loss=loss, weight=weight, inner=usual, batch=batch)
         return rows[rows["seed"].isin(FRESH)]
 
     @property
@@ -220,8 +220,7 @@ class SentencePairs:
         return 100 * self.of(loss, *batch).set_index("seed")[column]
 
     def _span(self, loss: str) -> tuple[pd.Series, float]:
-        rows = self.rows[(self.rows["loss"] == loss) & (self.rows["seed"] == 0)]
-        rows = rows[rows["weight"] == self.chosen[loss].choice]
+        rows = where(self.rows, loss=loss, seed=0, weight=self.chosen[loss].choice)
         each = 100 * rows.set_index("inner")["test.ece"].sort_index()
         return each, float((each.max() - each.min()) / (100 * self.of(loss)["test.ece"].std()))
 

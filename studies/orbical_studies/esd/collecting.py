@@ -18,7 +18,6 @@ from orbical.datasets import data_file
 from ..framework import Results
 from ..framework import training as framework
 from ..framework.packs import read_pack
-from ..trials import FILE, read_lines
 from . import nli, tiny
 from .scaling import BINS, Scaled, interval_row
 from .settings import Settings
@@ -68,10 +67,9 @@ def collect_tiny(settings: Settings, results: Results) -> None:
 
 def _trained(work: Path) -> Iterator[tuple[dict[str, Any], dict[str, Tensor]]]:
     """Read the line and the arrays of each finished training; logits come in double precision."""
-    for line in read_lines(work / FILE):
-        with np.load(framework.arrays_file(work, line["name"])) as file:
-            kept = {name: torch.from_numpy(values.astype(float)) for name, values in file.items()}
-        yield {"key": line.pop("name"), **line}, kept
+    for row in framework.collected(work):
+        arrays = framework.read_arrays(work, row["key"])
+        yield row, {name: torch.from_numpy(each.astype(float)) for name, each in arrays.items()}
 
 
 def _integers(values: NDArray | Tensor) -> Tensor:

@@ -22,7 +22,7 @@ from orbical.recalibrate import Temperature
 
 from ..data import cifar10
 from ..data.corrupted_images import CORRUPTIONS, SEVERITIES, corrupted
-from ..framework import Results
+from ..framework import Results, where
 from ..framework.packs import read_pack, write_pack
 from ..framework.training import arrays_file
 from ..networks.classifiers import WhitenedNet
@@ -86,8 +86,7 @@ def chosen_networks(trained: DataFrame) -> dict[str, str]:
         Loss to the name of its training; losses that no weight brings to that cost are left out.
     """
     decay = fronts.chosen_decay(trained, DATA)
-    kept = {"data": DATA, "batch": BATCH, "decay": decay}
-    rows = trained[(trained[list(kept)] == list(kept.values())).all(axis=1)]
+    rows = where(trained, data=DATA, batch=BATCH, decay=decay)
     weights = {BASELINE: 0.0}
     for loss, chosen in fronts.choices(rows, DATA).items():
         if fronts.COSTS[1] in chosen:
@@ -95,8 +94,8 @@ def chosen_networks(trained: DataFrame) -> dict[str, str]:
     found = {}
     for loss, weight in weights.items():
         inner = fronts.INNER.get(loss, (0.0,))[0]
-        one = (rows["loss"] == loss) & (rows["weight"] == weight) & (rows["inner"] == inner)
-        names = rows[one & (rows["seed"] == WEIGHTS_KEPT)]["key"].tolist()
+        own = where(rows, loss=loss, weight=weight, inner=inner, seed=WEIGHTS_KEPT)
+        names = own["key"].tolist()
         if not names:
             raise InputError(
                 "results",

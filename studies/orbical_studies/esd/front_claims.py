@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import combinations
 from operator import attrgetter
@@ -11,6 +12,7 @@ import pandas as pd
 
 from orbical.calibration import holm
 
+from ..framework import where
 from . import fronts
 from .claims import ALPHA, SENSITIVE, Change, claims_of_table_1, paired
 from .fronts import ACCURACY, BATCH_SEEDS, BATCHES, COSTS, FIRST, FRESH, INNER, LIKE
@@ -41,22 +43,23 @@ class Front:
     def __init__(self, rows: pd.DataFrame, data: str) -> None:
         self.decay = fronts.chosen_decay(rows, data)
         self.data = data
-        self.rows = rows[(rows["data"] == data) & (rows["decay"] == self.decay)]
+        self.rows = where(rows, data=data, decay=self.decay)
         self.chosen = fronts.choices(self.rows, data)
         self.claims = claims_of_table_1(INNER, self._scores, len(FRESH))
 
     def at(self, loss: str, cost: float = PAPERS) -> pd.DataFrame:
         """Return the deciding trainings of a loss at the weight chosen at a cost."""
-        rows = self.rows[(self.rows["loss"] == loss) & (self.rows["batch"] == BATCH)]
-        weight = 0.0 if loss == BASELINE else self.chosen[loss].get(cost)
-        rows = rows[(rows["weight"] == weight) & (rows["inner"] == INNER.get(loss, (0.0,))[0])]
+        weight, inner = 0.0, 0.0
+        if loss != BASELINE:
+            weight, inner = self.chosen[loss].get(cost, math.nan), INNER[loss][0]
+        rows = where(self.rows, loss=loss, batch=BATCH, weight=weight, inner=inner)
         return rows[rows["seed"].isin(FRESH)].sort_values("seed")
 
     def first(self, loss: str) -> pd.DataFrame:
         """Return every weight of a loss, trained once."""
-        rows = self.rows[(self.rows["loss"] == loss) & (self.rows["batch"] == BATCH)]
-        usual = rows["inner"] == INNER.get(loss, (0.0,))[0]
-        return rows[usual & (rows["seed"] == FIRST) & (rows["weight"] > 0)]
+        usual = INNER.get(loss, (0.0,))[0]
+        rows = where(self.rows, loss=loss, batch=BATCH, inner=usual, seed=FIRST)
+        return rows[rows["weight"] > 0]
 
     @property
     def plain(self) -> pd.DataFrame:
@@ -128,8 +131,8 @@ class Front:
         """
         found = {}
         for loss, values in INNER.items():
-            one = (self.rows["loss"] == loss) & (self.rows["seed"] == FIRST)
-            rows = self.rows[one & (self.rows["weight"] == self.chosen[loss].get(PAPERS))]
+            weight = self.chosen[loss].get(PAPERS, math.nan)
+            rows = where(self.rows, loss=loss, seed=FIRST, weight=weight)
             each = 100 * rows.set_index("inner")["test.ece"].sort_index()
             if len(values) > 1 and {*values} == {*each.index}:
                 deviation = 100 * self.at(loss)["test.ece"].std()
@@ -171,13 +174,11 @@ class BatchSizes:
 
     def of(self, loss: str, batch: int = BATCH) -> pd.DataFrame:
         """Return the trainings of a loss with a batch size, of the seeds that all sizes have."""
-        if loss == BASELINE:
-            rows = self.front.at(BASELINE)
-        else:
-            rows = self.front.rows[(self.front.rows["loss"] == loss)]
-            rows = rows[rows["weight"] == self.front.chosen[LIKE[loss]].get(PAPERS)]
-        rows = rows[(rows["batch"] == batch) & rows["seed"].isin(BATCH_SEEDS)]
-        return rows.sort_values("seed")
+        weight = 0.0
+        if loss != BASELINE:
+            weight = self.front.chosen[LIKE[loss]].get(PAPERS, math.nan)
+        rows = where(self.front.rows, loss=loss, weight=weight, batch=batch)
+        return rows[rows["seed"].isin(BATCH_SEEDS)].sort_values("seed")
 
     def means(self, loss: str) -> pd.Series:
         """Return the mean test ECE in points by batch size, the largest batches first."""
@@ -252,9 +253,7 @@ class Robustness:
 
     def change(self, loss: str, scaled: bool = False, severity: int = OVERALL) -> pd.Series:
         """Return a loss minus the likelihood alone, with its intervals."""
-        one = {"loss": loss, "scaled": scaled, "severity": severity}
-        found = self.changes[(self.changes[list(one)] == list(one.values())).all(axis=1)]
-        return found.iloc[0]
+        return where(self.changes, loss=loss, scaled=scaled, severity=severity).iloc[0]
 
     @property
     def robust(self) -> str:

@@ -1,17 +1,23 @@
-"""How the study draws, and the figures of the fronts and of corrupted images."""
+"""How the study draws: the fronts, corrupted images, and what each loss gains in which regime."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from orbical.figures import PAGE, SOFT, figure
+from orbical.figures import SOFT
 
+from ..framework import Results
+from ..framework.drawing import legend_outside, subplots
+from . import mnist_grid, overfitted, transformer
+from .claims import SentencePairs
 from .front_claims import Front
 from .fronts import COSTS, INNER
 from .papers_grid import every_weight
+from .regimes import LOSSES, point
 from .settings import BASELINE
 
 # Okabe and Ito's colors, which most readers can tell apart; a marker for those who cannot.
@@ -23,21 +29,6 @@ STYLE = {
     "S-AvUC": ("#009E73", "v"),
     "ECE": ("#CC79A7", "P"),
 }
-
-
-def panels(rows: int, columns: int, height: float, **shared: Any) -> tuple[Figure, Any]:
-    """Make a figure of panels with grids."""
-    made = figure(PAGE, height)
-    panels = made.subplots(rows, columns, squeeze=False, **shared)
-    for axes in panels.flat:
-        axes.grid(visible=True)
-    return made, panels
-
-
-def legend_below(fig: Figure, axes: Any) -> None:
-    """Put the key of one of the panels below all of them."""
-    handles, names = axes.get_legend_handles_labels()
-    fig.legend(handles, names, loc="outside lower center", ncols=len(names))
 
 
 def line(axes: Any, rows: pd.DataFrame, along: str, column: str, loss: str) -> None:
@@ -55,7 +46,7 @@ FRONTS = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
 
 def draw_fronts(every: dict[str, Front]) -> Figure:
     """Draw ECE against accuracy: every weight once, the chosen ones over seeds, and the front."""
-    fig, grid = panels(1, len(every), 3.0)
+    fig, grid = subplots(1, len(every), 3.0, squeeze=False, grid="both")
     for axes, (data, front) in zip(grid[0], every.items(), strict=True):
         for loss in (BASELINE, *INNER):
             color, marker = STYLE[loss]
@@ -84,13 +75,13 @@ def draw_fronts(every: dict[str, Front]) -> Figure:
         axes.axvline(limit, color=SOFT, linestyle=":", linewidth=1)
         axes.set(title=FRONTS[data], xlabel="test accuracy (%)", ylim=(0, None))
     grid[0][0].set_ylabel("test ECE (%)")
-    legend_below(fig, grid[0][0])
+    legend_outside(grid[0][0])
     return fig
 
 
 def draw_grid(front: Front, grid: pd.DataFrame) -> Figure:
     """Draw accuracy and ECE against every weight, one training each (the paper's Fig. 5)."""
-    fig, axes = panels(1, 2, 2.9)
+    fig, axes = subplots(1, 2, 2.9, squeeze=False, grid="both")
     titles = {"test.accuracy": "test accuracy (%)", "test.ece": "test ECE (%)"}
     for each, (column, title) in zip(axes[0], titles.items(), strict=True):
         for loss in INNER:
@@ -103,7 +94,7 @@ def draw_grid(front: Front, grid: pd.DataFrame) -> Figure:
         each.set(xscale="log", xlabel="λ", ylabel=title, ylim=(0, None))
         each.set_xticks(TICKS, [f"{weight:g}" for weight in TICKS], minor=False)
         each.minorticks_off()
-    legend_below(fig, axes[0][0])
+    legend_outside(axes[0][0])
     return fig
 
 
@@ -114,12 +105,86 @@ def draw_corruptions(rows: pd.DataFrame) -> Figure:
         "ece": "ECE, as trained",
         "ece_ts": "ECE after one temperature",
     }
-    fig, grid = panels(1, len(titles), 2.7, sharex=True)
+    fig, grid = subplots(1, len(titles), 2.7, sharex=True, squeeze=False, grid="both")
     means = rows.groupby(["loss", "severity"], sort=False)[[*titles]].mean().reset_index()
     for axes, (column, title) in zip(grid[0], titles.items(), strict=True):
         for loss, own in means.groupby("loss", sort=False):
             line(axes, own, "severity", column, str(loss))
         axes.set(title=title, xlabel="severity", ylim=(0, None))
     grid[0][0].set_ylabel("percent")
-    legend_below(fig, grid[0][0])
+    legend_outside(grid[0][0])
+    return fig
+
+
+LONG = {"mnist": "MNIST, LeNet-5, constant rate", "cifar10": "CIFAR-10, ResNet9, constant rate"}
+"""The trainings that were scored over epochs."""
+
+
+def map_points(
+    results: Results,
+    small: Mapping[str, Mapping[str, pd.DataFrame]],
+    fronts: Mapping[str, Front],
+    pairs: SentencePairs,
+) -> Iterator[dict[str, Any]]:
+    """Yield the gain of each loss in every regime of the study, in points.
+
+    Args:
+        results: The study's tables.
+        small: Data set, then loss, to the small trainings at the chosen weights.
+        fronts: By data set.
+        pairs: The trainings on sentence pairs.
+
+    Yields:
+        A row for each regime, number of epochs and loss.
+    """
+    names = {"mnist": "MNIST, LeNet-5", "cifar10": "CIFAR-10, compact ResNet, 20,000 images"}
+    for data, name in names.items():
+        epochs = int(small[data][BASELINE]["epochs"].iloc[0])
+        yield from point(name, epochs, small[data])
+    for data, front in fronts.items():
+        title = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}[data]
+        own = {loss: front.at(loss) for loss in (BASELINE, *LOSSES)}
+        yield from point(f"{title}, one cycle", int(front.rows["epochs"].iloc[0]), own)
+    own = {loss: pairs.of(loss) for loss in (BASELINE, *LOSSES)}
+    yield from point("sentence pairs", int(own[BASELINE]["epochs"].iloc[0]), own)
+    own = transformer.trained(results["transformer"], "snli")
+    yield from point("sentence pairs, MiniLM", int(own[BASELINE]["epochs"].iloc[0]), own)
+    tiny = dict(iter(results["tiny"].groupby("loss")))
+    yield from point("Tiny ImageNet, 25 classes", int(results["tiny"]["epochs"].iloc[0]), tiny)
+    rows, curves = results["mnist"], results["mnist-epochs"]
+    settings = mnist_grid.chosen(rows)
+    keys = {n: mnist_grid.of(rows, s, mnist_grid.FRESH)["key"] for n, s in settings.items()}
+    yield from _over_epochs(LONG["mnist"], keys, curves)
+    own = overfitted.trained(results["overfitted"], "cifar10", "cycle")
+    yield from point("CIFAR-10, one cycle, overfitted", int(own[BASELINE]["epochs"].iloc[0]), own)
+    own = overfitted.trained(results["overfitted"], "cifar10", "constant")
+    seeds = results["overfitted"][["key", "seed"]]
+    curves = results["overfitted-epochs"].merge(seeds, on="key")
+    yield from _over_epochs(LONG["cifar10"], {n: each["key"] for n, each in own.items()}, curves)
+
+
+def _over_epochs(
+    regime: str, keys: Mapping[str, pd.Series], curves: pd.DataFrame
+) -> Iterator[dict[str, Any]]:
+    for epoch, at in curves.groupby("epoch"):
+        own = {loss: at[at["key"].isin(each)] for loss, each in keys.items()}
+        yield from point(regime, int(str(epoch)), own)
+
+
+def draw_map(rows: pd.DataFrame) -> Figure:
+    """Draw the gain against the ECE of cross-entropy, a panel a loss; lines follow a training."""
+    fig, grid = subplots(1, len(LOSSES), 3.2, sharex=True, sharey=True, squeeze=False, grid="both")
+    for axes, loss in zip(grid[0], LOSSES, strict=True):
+        color, marker = STYLE[loss]
+        own = rows[rows["loss"] == loss]
+        for regime, each in own.groupby("regime", sort=False):
+            long = regime in LONG.values()
+            style = {"color": color, "marker": marker, "linewidth": 0.8}
+            size = {"markersize": 3 if long else 6, "mfc": "none" if long else color}
+            axes.errorbar(each["ece"], each["gain"], each["deviation"], **style, **size)
+        axes.axhline(0, color=SOFT, linewidth=1)
+        axes.set(title=loss, xlabel="ECE of cross-entropy (%)", xscale="log")
+        axes.set_xticks([0.5, 1, 2, 5, 10, 20], ["0.5", "1", "2", "5", "10", "20"])
+        axes.minorticks_off()
+    grid[0][0].set_ylabel("gain: ECE that the loss saves (points)")
     return fig

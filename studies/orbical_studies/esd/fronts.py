@@ -8,23 +8,19 @@ trained again with new seeds, which alone decide between losses.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from orbical import calibration
 from orbical.errors import InputError
 from orbical.training import select
 
-from ..framework import Results
+from ..framework import Results, where
 from ..framework import training as framework
-from ..trials import FILE, read_lines
 from .batches import Split, partition
 from .packing import unpack_all
 from .quick_training import Trial, prepared, run, tensors_of
@@ -62,31 +58,24 @@ REPEATS = 60
 
 def train_fronts(settings: Settings, results: Results) -> None:
     """Choose the decay, train every weight once, then the chosen ones with new seeds."""
-    end = time.time() + 60 * settings.minutes
+    end = settings.end
     for data in settings.fronts:
         epochs, work = settings.epochs or EPOCHS[data], results.work / FOLDER / data
         setup = partial(unpack_all, results.work, data, framework.device(), settings.images)
-
-        train = partial(_train, settings, end, work, setup)
+        train = partial(_train, work, setup)
         decay, *others = DECAYS[data]
         if others:
-            decay = chosen_decay(train(every_decay(data, epochs), 1.0), data)
-        rows = train(every_weight(data, epochs, decay), settings.sweep)
-        train(later_trials(rows, data, epochs, decay), 1.0)
+            decay = chosen_decay(train(every_decay(data, epochs), settings.until(end)), data)
+        rows = train(every_weight(data, epochs, decay), settings.until(end, settings.sweep))
+        train(later_trials(rows, data, epochs, decay), settings.until(end))
 
 
 def _train(
-    settings: Settings,
-    end: float,
-    work: Path,
-    setup: Callable[[], Any],
-    trials: Iterable[Trial],
-    share: float,
+    work: Path, setup: Callable[[], Any], trials: Iterable[Trial], settings: Settings
 ) -> pd.DataFrame:
-    """Train within a share of the time that is left; return all finished trainings."""
-    left = replace(settings, minutes=max(0.0, share * (end - time.time()) / 60))
-    framework.train(dict.fromkeys(trials), left, work, setup, run)
-    return pd.DataFrame(read_lines(work / FILE))
+    """Train, and return all finished trainings."""
+    framework.train(dict.fromkeys(trials), settings, work, setup, run)
+    return pd.DataFrame(framework.read_rows(work))
 
 
 def every_decay(data: str, epochs: int) -> list[Trial]:
@@ -100,7 +89,7 @@ def chosen_decay(rows: pd.DataFrame, data: str) -> float:
     A smaller decay makes a network more confident, as the paper's are. Where none reaches the
     paper's accuracy, the most accurate one is chosen.
     """
-    one = rows[(rows["data"] == data) & (rows["loss"] == BASELINE) & (rows["seed"] == FIRST)]
+    one = where(rows, data=data, loss=BASELINE, seed=FIRST)
     accuracy = one.set_index("decay")["test.accuracy"].sort_index()
     enough = accuracy[accuracy >= ACCURACY[data]]
     return float(enough.index[0] if len(enough) else accuracy.idxmax())
@@ -132,14 +121,12 @@ def choices(rows: pd.DataFrame, data: str) -> dict[str, dict[float, float]]:
     Returns:
         Loss, then cost to weight; costs that no weight meets are left out.
     """
-    rows = rows[(rows["data"] == data) & (rows["batch"] == BATCH)]
-    base = rows[rows["loss"] == BASELINE]["validation.accuracy"].mean()
+    rows = where(rows, data=data, batch=BATCH)
+    base = where(rows, loss=BASELINE)["validation.accuracy"].mean()
     found: dict[str, dict[float, float]] = {}
-    first = rows[rows["seed"] == FIRST]
     for loss, (usual, *_) in INNER.items():
-        own = first[(first["loss"] == loss) & (first["inner"] == usual)]
-        scores = own.set_index("weight")[["validation.accuracy", "validation.ece"]]
-        each = {weight: (row.iloc[0], row.iloc[1]) for weight, row in scores.iterrows()}
+        own = where(rows, loss=loss, inner=usual, seed=FIRST).set_index("weight")
+        each = own[["validation.accuracy", "validation.ece"]].T.to_dict("list")
         picked = {c: select(each, baseline_accuracy=base, tolerance=c) for c in COSTS if each}
         found[loss] = {cost: one.choice for cost, one in picked.items() if one.admissible}
     return found
@@ -208,21 +195,19 @@ def collect_fronts(settings: Settings, results: Results) -> None:
         work = results.work / FOLDER / data
         if (work / COST).is_file():  # timed only where the device did nothing else
             costs += json.loads((work / COST).read_text())
-        for line in read_lines(work / FILE):
-            rows.append({"key": line.pop("name"), **line})
-            spans += [{"key": rows[-1]["key"], **span} for span in _spans(work, rows[-1])]
+        found = framework.collected(work)
+        spans += [{"key": row["key"], **span} for row in found for span in _spans(work, row["key"])]
+        rows += found
     results.write("fronts", rows)
     results.write("fronts-intervals", spans)
     results.write("fronts-cost", costs)
 
 
-def _spans(work: Path, row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _spans(work: Path, key: str) -> Iterator[Mapping[str, Any]]:
     """Compute 95 % intervals of the ECE over test images, before and after the temperature."""
-    with np.load(framework.arrays_file(work, row["key"])) as kept:
-        for name in ("", "_ts"):
-            found = calibration.interval(
-                "ece", kept[f"confidence{name}"], kept["correct"], bins=20, resamples=300
-            )
-            low, high, floor = (float(v) for v in (found.low, found.high, found.calibrated))
-            head = {"scaled": name == "_ts", "ece": float(found.value)}
-            yield head | {"low": low, "high": high, "calibrated": floor}
+    kept = framework.read_arrays(work, key)
+    for name in ("", "_ts"):
+        pair = kept[f"confidence{name}"], kept["correct"]
+        found = calibration.interval("ece", *pair, bins=20, resamples=300)
+        ends = {end: float(getattr(found, end)) for end in ("low", "high", "calibrated")}
+        yield {"scaled": name == "_ts", "ece": float(found.value), **ends}

@@ -38,7 +38,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
@@ -50,7 +49,6 @@ from orbical.training import Selection, select
 from ..framework import Results
 from ..framework import training as framework
 from ..networks.classifiers import LeNet5
-from ..trials import FILE, read_lines
 from .batches import as_images, partition
 from .packing import unpack
 from .papers_grid import PAPERS
@@ -113,8 +111,9 @@ def kept_of(kept: Container[tuple[Any, ...]], seed: int, epochs: int) -> list[Tr
 def _train(
     settings: Settings, results: Results, work: Path, stacks: Sequence[Sequence[Trial]]
 ) -> pd.DataFrame:
-    framework.train_stacks(stacks, settings, work, partial(samples, settings, results), run)
-    return pd.DataFrame(read_lines(work / FILE))
+    setup = partial(samples, settings, results)
+    framework.train_stacks(lambda rows: stacks, settings, work, setup, run)
+    return pd.DataFrame(framework.read_rows(work))
 
 
 def grid(seed: int, epochs: int = EPOCHS) -> list[Trial]:
@@ -262,7 +261,7 @@ def collect_mnist(settings: Settings, results: Results) -> None:
     """Write `mnist`, with scaling where logits were kept, and `mnist-epochs`, beside their rows."""
     work = results.work / FOLDER
     truth = {name: part.labels.cpu() for name, part in samples(settings, results).items()}
-    lines = read_lines(work / FILE)
+    lines = framework.read_rows(work)
     known = [results["mnist"]] if "mnist" in results else []
     wanted = {*chosen(pd.concat([*known, pd.DataFrame(lines)])).values()}
     rows, points = [], []
@@ -272,10 +271,9 @@ def collect_mnist(settings: Settings, results: Results) -> None:
         curve = row.pop("curve")
         if tuple(row[column] for column in SETTING) in wanted:
             points += [head | point for point in curve]
-        path = framework.arrays_file(work, row["key"])
-        if path.is_file():
-            with np.load(path) as file:
-                held, shown = (torch.from_numpy(file[name]).double() for name in PARTS)
+        if framework.arrays_file(work, row["key"]).is_file():
+            kept = framework.read_arrays(work, row["key"])
+            held, shown = (torch.from_numpy(kept[name]).double() for name in PARTS)
             row |= Scaled(held, truth["validation"]).row(shown, truth["test"])
             row |= interval_row(shown, truth["test"], row["temperature"])
         rows.append(row)

@@ -7,8 +7,8 @@ only: scores after scaling, and intervals, are computed from the stored logits b
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,6 @@ from ..framework import Results
 from ..framework import training as framework
 from ..framework.packs import read_pack
 from ..networks.sentence_pairs import CrossAttention
-from ..trials import FILE, read_lines
 from .settings import BASELINE, BATCH, SMALLER_BATCHES, Settings
 from .stacks import Recipe, Samples, Trial, train_together
 
@@ -49,13 +48,13 @@ BINS = 20
 
 def train_nli(settings: Settings, results: Results) -> None:
     """Train every weight once, then the chosen ones with new seeds and with smaller batches."""
-    end, epochs = time.time() + 60 * settings.minutes, settings.epochs or EPOCHS
+    end, epochs = settings.end, settings.epochs or EPOCHS
     work = results.work / FOLDER
     setup = partial(unpack, results.work / PACK, framework.device(), settings.images)
-    framework.train_stacks(stacked(every_weight(epochs)), settings, work, setup, run)
-    chosen = choices(read_lines(work / FILE), epochs)
-    left = replace(settings, minutes=max(0.0, (end - time.time()) / 60))
-    framework.train_stacks(stacked(chosen_weights(chosen, epochs)), left, work, setup, run)
+    first = stacked(every_weight(epochs))
+    framework.train_stacks(lambda rows: first, settings, work, setup, run)
+    later = stacked(chosen_weights(choices(framework.read_rows(work), epochs), epochs))
+    framework.train_stacks(lambda rows: later, settings.until(end), work, setup, run)
 
 
 def every_weight(epochs: int = EPOCHS) -> list[Trial]:
@@ -144,15 +143,22 @@ class Pairs:
 def unpack(path: Path, device: torch.device, pairs: int | None = None) -> Pairs:
     """Read the packed pairs, of each part the first ones if a number is given."""
     arrays = read_pack(path)
-
-    def tensor(name: str) -> Tensor:
-        return torch.from_numpy(arrays[name][:pairs].astype(np.int64)).to(device)
-
-    names = [name.removeprefix("labels_") for name in arrays if name.startswith("labels_")]
-    parts = {name: Samples(tensor(f"tokens_{name}"), tensor(f"labels_{name}")) for name in names}
+    parts = {name: Samples(*part) for name, part in tokens_of(arrays, device, pairs)}
     table = torch.from_numpy(arrays["table"].astype(np.float32)).to(device)
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
     return Pairs(parts, (table / table[1:].std()).to(dtype), int(arrays["premise"]))
+
+
+def tokens_of(
+    arrays: Mapping[str, np.ndarray], device: torch.device, pairs: int | None
+) -> Iterator[tuple[str, tuple[Tensor, Tensor]]]:
+    """Yield the name of each packed part, and its tokens and labels on a device."""
+    for name in (name.removeprefix("labels_") for name in arrays if name.startswith("labels_")):
+        tokens, labels = (
+            torch.from_numpy(arrays[f"{kind}_{name}"][:pairs].astype(np.int64)).to(device)
+            for kind in ("tokens", "labels")
+        )
+        yield name, (tokens, labels)
 
 
 def network(premise: int) -> nn.Module:

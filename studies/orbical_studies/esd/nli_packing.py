@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,10 @@ def pack_nli(settings: Settings, results: Results) -> None:
         arrays[f"labels_{name}"] = np.array([pair.label for pair in pairs], np.uint8)
     arrays["premise"] = np.array(PREMISE, np.uint8)
     arrays["votes"] = np.array([pair.votes for pair in parts["lingnli_val"]], np.uint8)
-    write_pack(results.work / PACK, dict(_with_fewer_tokens(arrays)))
+    arrays, used = with_fewer_tokens(arrays)
+    vectors = token_vectors()[used[1:].astype(int) - 1]
+    table = np.concatenate([np.zeros_like(vectors[:1]), vectors])
+    write_pack(results.work / PACK, arrays | {"table": table})
 
 
 def split(training: Iterable[str], tests: Iterable[str]) -> dict[str, list[SentencePair]]:
@@ -74,11 +77,10 @@ def _by_premise(
     return parts
 
 
-def _with_fewer_tokens(arrays: Mapping[str, NDArray]) -> Iterator[tuple[str, NDArray]]:
-    """Number the tokens that occur from 1, and add their vectors; row 0 is no token."""
-    names = [name for name in arrays if name.startswith("tokens_")]
-    used = np.unique(np.concatenate([arrays[name].ravel() for name in names] + [np.zeros(1)]))
-    for name, values in arrays.items():
-        yield name, np.searchsorted(used, values).astype(np.uint16) if name in names else values
-    vectors = token_vectors()[used[1:].astype(int) - 1]
-    yield "table", np.concatenate([np.zeros_like(vectors[:1]), vectors])
+def with_fewer_tokens(arrays: dict[str, NDArray]) -> tuple[dict[str, NDArray], NDArray]:
+    """Number the tokens that occur from 1, 0 is none; return also which tokens these are."""
+    tokens = {name: values for name, values in arrays.items() if name.startswith("tokens_")}
+    none = np.zeros(1, np.uint16)
+    used = np.unique(np.concatenate([none, *(values.ravel() for values in tokens.values())]))
+    fewer = {n: np.searchsorted(used, values).astype(np.uint16) for n, values in tokens.items()}
+    return arrays | fewer, used

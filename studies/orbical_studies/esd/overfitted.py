@@ -34,6 +34,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 import pandas as pd
@@ -42,10 +43,9 @@ from torch import nn
 
 from orbical.training import Selection, select
 
-from ..framework import Results
+from ..framework import Results, where
 from ..framework import training as framework
 from ..networks.classifiers import ResNet9
-from ..trials import FILE, read_lines
 from . import training
 from .batches import Split, partition
 from .packing import unpack_all
@@ -116,13 +116,12 @@ class Trial:
 
 def train_overfitted(settings: Settings, results: Results) -> None:
     """Find the regime of each data set by the likelihood alone, then train the losses in it."""
-    end = time.time() + 60 * settings.minutes
-    for way in WAYS:
-        for data in settings.fronts:
-            left = replace(settings, minutes=max(0.0, (end - time.time()) / 60))
-            setup = partial(unpack_all, results.work, data, framework.device(), settings.images)
-            plan = partial(planned, data, way, epochs=settings.epochs)
-            framework.train_plan(plan, left, results.work / FOLDER / data / way, setup, run)
+    end = settings.end
+    for way, data in product(WAYS, settings.fronts):
+        setup = partial(unpack_all, results.work, data, framework.device(), settings.images)
+        plan = partial(planned, data, way, epochs=settings.epochs)
+        work = results.work / FOLDER / data / way
+        framework.train_plan(plan, settings.until(end), work, setup, run)
 
 
 def planned(
@@ -185,7 +184,7 @@ def choices(rows: pd.DataFrame) -> dict[str, Selection[float]]:
     plain = rows[seen]["validation.accuracy"].mean()
     found = {}
     for loss in WEIGHTS:
-        own = rows[(rows["loss"] == loss) & (rows["seed"] == FIRST)].set_index("weight")
+        own = where(rows, loss=loss, seed=FIRST).set_index("weight")
         each = own[["validation.accuracy", "validation.ece"]].T.to_dict("list")
         found[loss] = select(each, baseline_accuracy=plain)
     return found
@@ -193,16 +192,15 @@ def choices(rows: pd.DataFrame) -> dict[str, Selection[float]]:
 
 def trained(rows: pd.DataFrame, data: str, way: str) -> dict[str, pd.DataFrame]:
     """Return, by loss, the trainings in the regime, at the chosen weights."""
-    rows = rows[(rows["data"] == data) & (rows["way"] == way)]
+    rows = where(rows, data=data, way=way)
     last = rows[rows["loss"] != BASELINE].iloc[-1]
-    regime = (rows["mirrors"] == last["mirrors"]) & (rows["epochs"] == last["epochs"])
-    return at_choice(rows[regime])
+    return at_choice(where(rows, mirrors=last["mirrors"], epochs=last["epochs"]))
 
 
 def at_choice(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return, by loss, the trainings in a regime at the weights that validation samples choose."""
     weight = {BASELINE: 0.0, **{loss: one.choice for loss, one in choices(rows).items()}}
-    return {n: rows[(rows["loss"] == n) & (rows["weight"] == at)] for n, at in weight.items()}
+    return {loss: where(rows, loss=loss, weight=at) for loss, at in weight.items()}
 
 
 def table_1(rows: pd.DataFrame, data: str, way: str) -> Table1:
@@ -246,11 +244,7 @@ def recipe_of(trial: Trial) -> Recipe:
     widths = WAYS[trial.way].widths
     batches = partial(Flipped, crop=True, share=trial.mirrors)
     if trial.way == "cycle":
-        return replace(
-            CYCLE,
-            network=partial(whitened, widths=widths),
-            batches=batches,
-        )
+        return replace(CYCLE, network=partial(whitened, widths=widths), batches=batches)
     return Recipe(
         lambda split, classes: ResNet9(classes, *widths),
         partial(torch.optim.AdamW, fused=True, capturable=torch.cuda.is_available()),
@@ -262,9 +256,8 @@ def recipe_of(trial: Trial) -> Recipe:
 
 def collect_overfitted(settings: Settings, results: Results) -> None:
     """Write the trainings and their scores over epochs, beside those collected before."""
-    files = [results.work / FOLDER / data / way / FILE for data in settings.fronts for way in WAYS]
-    rows = [line for file in files if file.is_file() for line in read_lines(file)]
-    points = [{"key": row["name"]} | point for row in rows for point in row.pop("curve")]
-    rows = [{"key": row.pop("name"), **row} for row in rows]
+    work = results.work / FOLDER
+    rows = framework.collected(*(work / data / way for data in settings.fronts for way in WAYS))
+    points = [{"key": row["key"]} | point for row in rows for point in row.pop("curve")]
     results.add("overfitted", rows)
     results.add("overfitted-epochs", points)

@@ -54,10 +54,7 @@ def unpack_all(
 
 
 def read(
-    folder: Path,
-    kinds: Mapping[str, Iterable[str]],
-    device: torch.device,
-    images: int | None,
+    folder: Path, kinds: Mapping[str, Iterable[str]], device: torch.device, images: int | None
 ) -> dict[str, Split]:
     """Read packed images, by the name of a split what its files hold one after another."""
     if not folder.is_dir():

@@ -17,9 +17,8 @@ from scipy.stats import spearmanr
 
 from orbical.calibration import holm
 
-from ..framework import Results
+from ..framework import Results, where
 from ..framework import training as framework
-from ..trials import FILE, read_lines
 from . import fronts
 from .claims import ALPHA
 from .front_claims import Front
@@ -35,7 +34,7 @@ COLUMNS = ("test.accuracy", "test.ece")
 def train_grid(settings: Settings, results: Results) -> None:
     """Train the weights of the paper's grid that the fronts have not, coarse ones first."""
     for data in settings.fronts:
-        rows = pd.DataFrame(read_lines(results.work / fronts.FOLDER / data / FILE))
+        rows = pd.DataFrame(framework.read_rows(results.work / fronts.FOLDER / data))
         epochs = settings.epochs or fronts.EPOCHS[data]
         trials = other_weights(data, epochs, fronts.chosen_decay(rows, data))
         setup = partial(unpack_all, results.work, data, framework.device(), settings.images)
@@ -59,9 +58,8 @@ def other_weights(data: str, epochs: int, decay: float) -> list[Trial]:
 
 def collect_grid(settings: Settings, results: Results) -> None:
     """Write the trainings of the grid, of the data sets on which it was trained."""
-    files = [results.work / FOLDER / data / FILE for data in settings.fronts]
-    lines = [line for file in files if file.is_file() for line in read_lines(file)]
-    results.write("grid", [{"key": line.pop("name"), **line} for line in lines])
+    folders = (results.work / FOLDER / data for data in settings.fronts)
+    results.write("grid", framework.collected(*folders))
 
 
 def missing(front: Front, grid: pd.DataFrame) -> list[Trial]:
@@ -73,7 +71,7 @@ def missing(front: Front, grid: pd.DataFrame) -> list[Trial]:
 
 def every_weight(front: Front, grid: pd.DataFrame, loss: str) -> pd.DataFrame:
     """Return all weights of a loss that were trained with the first seed, in their order."""
-    own = grid[(grid["data"] == front.data) & (grid["loss"] == loss)]
+    own = where(grid, data=front.data, loss=loss)
     return pd.concat([front.first(loss), own]).sort_values("weight")
 
 

@@ -16,10 +16,10 @@ from orbical import calibration, losses
 
 from ..framework.training import Trained, placed
 from ..networks.classifiers import WhitenedNet
-from .batches import Batches, Shuffled, Split, as_images, partition
+from .batches import Batches, Shuffled, Split, as_images, objective_of, partition
 from .recording import recorded
 from .settings import BASELINE, BATCH
-from .training import measured, objective_of
+from .training import measured
 
 CLASSES = {"cifar10": 10, "cifar100": 100, "snli": 3, "lingnli": 3}
 WIDTHS = (80, 320, 320)

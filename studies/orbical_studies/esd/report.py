@@ -9,9 +9,10 @@ import pandas as pd
 import torch
 from matplotlib.figure import Figure
 
-from orbical.figures import FAINT, INK, MODELS, SOFT, styled
+from orbical.figures import FAINT, INK, MODELS, SOFT
 
-from ..framework import Results
+from ..framework import Results, where
+from ..framework.drawing import legend_outside, subplots
 from ..networks import parameters_of
 from . import fronts, mnist_grid, overfitted, transformer
 from .claims import Claim, SentencePairs, paired, tiny_claim
@@ -22,16 +23,14 @@ from .front_figures import (
     draw_corruptions,
     draw_fronts,
     draw_grid,
-    legend_below,
+    draw_map,
     line,
-    panels,
+    map_points,
 )
 from .fronts import ABLATED
 from .lemmas import lemma_3_2
 from .nli import FIRST, INNER
 from .papers_grid import every_weight, missing, trends
-from .regime_map import draw_map
-from .regime_map import points as map_points
 from .settings import BASELINE, BATCH, EPOCHS, LOSSES, selections
 from .training import STRENGTHS, network
 
@@ -107,8 +106,7 @@ class Runs:
         """Return the trainings of one setting; lambda is the chosen one unless given."""
         if weight is None:
             weight = 0.0 if loss == BASELINE else self.selections[data][loss].choice
-        rows = self.all[(self.all["data"] == data) & (self.all["loss"] == loss)]
-        return rows[(rows["weight"] == weight) & (rows["batch"] == batch)]
+        return where(self.all, data=data, loss=loss, weight=weight, batch=batch)
 
     def chosen(self, data: str) -> dict[str, pd.DataFrame]:
         """Return the trainings of every loss at its chosen lambda."""
@@ -180,10 +178,9 @@ def facts(results: Results) -> dict[str, Any]:
 
 def _papers_regime(results: Results, runs: Runs, every: dict[str, Front]) -> dict[str, Any]:
     """Return MNIST over the paper's grid, CIFAR-10 overfitted, and the regime map."""
-    small = {data: runs.chosen(data) for data in EPOCHS}
     digits = results["mnist"]
     return {
-        "small_temperature": {data: _temperature(own) for data, own in small.items()},
+        "small_temperature": {data: _temperature(runs.chosen(data)) for data in EPOCHS},
         "digits_table": mnist_grid.table_1(digits),
         "digits_spans": mnist_grid.spans(digits),
         "digits_scaled": int(digits[digits["seed"].isin(mnist_grid.FRESH)]["test_ts.ece"].count()),
@@ -194,8 +191,14 @@ def _papers_regime(results: Results, runs: Runs, every: dict[str, Front]) -> dic
         "mini": overfitted.decided(transformer.trained(results["transformer"], "snli"), "snli"),
         "mini_rows": results["transformer"],
         "like_paper_100": overfitted.table_1(results["overfitted"], "cifar100", "cycle"),
-        "map": map_points(results, small, every, SentencePairs(results["nli"])),
+        "map": _map(results, runs, every),
     }
+
+
+def _map(results: Results, runs: Runs, every: dict[str, Front]) -> pd.DataFrame:
+    """Return the regime map."""
+    small = {data: runs.chosen(data) for data in EPOCHS}
+    return pd.DataFrame([*map_points(results, small, every, SentencePairs(results["nli"]))])
 
 
 def _two_weights(results: Results) -> pd.DataFrame:
@@ -247,29 +250,24 @@ def _shifted(runs: Runs, results: Results, data: str) -> pd.DataFrame:
 def figures(results: Results) -> Iterator[tuple[str, Figure]]:
     """Draw scores over epochs, batch sizes, lambda and shifts, and the cost of a step."""
     runs = Runs(results)
-    with styled():
-        every = every_front(results["fronts"])
-        yield "fronts.png", draw_fronts(every)
-        small = {data: runs.chosen(data) for data in EPOCHS}
-        yield (
-            "regimes.png",
-            draw_map(map_points(results, small, every, SentencePairs(results["nli"]))),
-        )
-        yield "grid.png", draw_grid(every[ABLATED], results["grid"])
-        yield "corruptions.png", draw_corruptions(results["corruptions"])
-        yield "epochs.png", _epochs(runs, results["curves"])
-        yield "batch-sizes.png", _batch_sizes(runs, BatchSizes(every[ABLATED]))
-        yield "lambda.png", _strength(runs)
-        for data in EPOCHS:
-            yield f"shifts-{data}.png", _along_shifts(runs, _shifted(runs, results, data), data)
-        yield "cost.png", _cost(results["cost"])
-        yield "pairs.png", _pairs(results["nli"])
-        yield "cumulative.png", _cumulative(results["cumulative"])
+    every = every_front(results["fronts"])
+    yield "fronts.png", draw_fronts(every)
+    yield "regimes.png", draw_map(_map(results, runs, every))
+    yield "grid.png", draw_grid(every[ABLATED], results["grid"])
+    yield "corruptions.png", draw_corruptions(results["corruptions"])
+    yield "epochs.png", _epochs(runs, results["curves"])
+    yield "batch-sizes.png", _batch_sizes(runs, BatchSizes(every[ABLATED]))
+    yield "lambda.png", _strength(runs)
+    for data in EPOCHS:
+        yield f"shifts-{data}.png", _along_shifts(runs, _shifted(runs, results, data), data)
+    yield "cost.png", _cost(results["cost"])
+    yield "pairs.png", _pairs(results["nli"])
+    yield "cumulative.png", _cumulative(results["cumulative"])
 
 
 def _epochs(runs: Runs, curves: pd.DataFrame) -> Figure:
     """Draw accuracy and ECE on training and test images over epochs (the paper's Fig. 1)."""
-    fig, grid = panels(2, 2, 4.2, sharex=True, sharey="row")
+    fig, grid = subplots(2, 2, 4.2, sharex=True, sharey="row", grid="both")
     for column, loss in zip(grid.T, (BASELINE, "ESD"), strict=True):
         for axes, score in zip(column, ("accuracy", "ece"), strict=True):
             for color, split in zip(MODELS, ("train", "test"), strict=False):
@@ -282,13 +280,13 @@ def _epochs(runs: Runs, curves: pd.DataFrame) -> Figure:
         column[1].set_xlabel("epoch")
     for axes, label in zip(grid[:, 0], SCORES.values(), strict=True):
         axes.set_ylabel(label)
-    legend_below(fig, grid[0][0])
+    legend_outside(grid[0][0])
     return fig
 
 
 def _cost(cost: pd.DataFrame) -> Figure:
     """Draw the time of a training step with each loss (the paper's Fig. 3)."""
-    fig, grid = panels(1, 2, 2.5)
+    fig, grid = subplots(1, 2, 2.5, squeeze=False, grid="both")
     for axes, (data, title) in zip(grid[0], TITLES.items(), strict=True):
         own = cost[cost["data"] == data]
         axes.barh(own["loss"], own["step_ms"], color=FAINT, label="whole step")
@@ -296,13 +294,13 @@ def _cost(cost: pd.DataFrame) -> Figure:
         axes.invert_yaxis()
         axes.grid(visible=False, axis="y")
         axes.set(title=title, xlabel="milliseconds, batches of 512")
-    legend_below(fig, grid[0][0])
+    legend_outside(grid[0][0])
     return fig
 
 
 def _strength(runs: Runs) -> Figure:
     """Draw accuracy and ECE against lambda (the paper's Fig. 5)."""
-    fig, grid = panels(2, 2, 4.4, sharex=True)
+    fig, grid = subplots(2, 2, 4.4, sharex=True, grid="both")
     full = runs.all[runs.all["batch"] == BATCH]
     ticks = sorted(weight for weight in full["weight"].unique() if weight)
     for column, (data, title) in zip(grid.T, TITLES.items(), strict=True):
@@ -319,13 +317,15 @@ def _strength(runs: Runs) -> Figure:
             axes.set_ylabel(f"test {name}")
         column[0].set_title(title)
         column[1].set_xlabel("λ")
-    legend_below(fig, grid[0][0])
+    legend_outside(grid[0][0])
     return fig
 
 
 def _along_shifts(runs: Runs, shifted: pd.DataFrame, data: str) -> Figure:
     """Draw accuracy, ECE, ECE after scaling, and root ESD on shifted images (Fig. 6)."""
-    fig, grid = panels(len(SHIFTED), len(STRENGTHS), 7.2, sharex="col")
+    fig, grid = subplots(
+        len(SHIFTED), len(STRENGTHS), 7.2, sharex="col", squeeze=False, grid="both"
+    )
     # ESD estimates a square without bias, so it may be negative: clipped before the root.
     shifted = shifted.assign(esd=shifted["esd"].clip(0) ** 0.5)
     for column, shift in zip(grid.T, STRENGTHS, strict=True):
@@ -338,14 +338,14 @@ def _along_shifts(runs: Runs, shifted: pd.DataFrame, data: str) -> Figure:
         column[-1].set_xlabel(UNITS[shift])
     for axes, (label, _) in zip(grid[:, 0], SHIFTED.values(), strict=True):
         axes.set_ylabel(label)
-    legend_below(fig, grid[0][0])
+    legend_outside(grid[0][0])
     fig.suptitle(TITLES[data])
     return fig
 
 
 def _batch_sizes(runs: Runs, whole: BatchSizes) -> Figure:
     """Draw accuracy and ECE of ESD and ECE as losses against the batch size (tables 2 and 3)."""
-    fig, grid = panels(2, 2, 4.6, sharex=True)
+    fig, grid = subplots(2, 2, 4.6, sharex=True, grid="both")
     sizes = sorted(runs.all["batch"].unique())
     plain = whole.front.plain
     for axes, (score, name) in zip(grid.T, SCORES.items(), strict=True):
@@ -361,13 +361,13 @@ def _batch_sizes(runs: Runs, whole: BatchSizes) -> Figure:
         axes[1].set_xlabel("batch size")
         for panel, title in zip(axes, (TITLES["cifar10"], _WHOLE), strict=True):
             panel.set(title=title, ylabel=f"test {name}")
-    legend_below(fig, grid[1][0])
+    legend_outside(grid[1][0])
     return fig
 
 
 def _pairs(rows: pd.DataFrame) -> Figure:
     """Draw ECE against accuracy of every weight on sentence pairs, before and after scaling."""
-    fig, grid = panels(1, 2, 2.9, sharex=True, sharey=True)
+    fig, grid = subplots(1, 2, 2.9, sharex=True, sharey=True, squeeze=False, grid="both")
     rows = rows[rows["batch"] == BATCH]
     plain = rows[rows["loss"] == BASELINE]
     shown = rows[rows["test.accuracy"] > plain["test.accuracy"].mean() - 0.05]
@@ -385,13 +385,13 @@ def _pairs(rows: pd.DataFrame) -> Figure:
                 axes.plot(100 * own["test.accuracy"], 100 * own[column], label=loss, **style)
         axes.set(title=title, xlabel="test accuracy (%)", ylim=(0, None))
     grid[0][0].set_ylabel("test ECE (%)")
-    legend_below(fig, grid[0][0])
+    legend_outside(grid[0][0])
     return fig
 
 
 def _cumulative(curves: pd.DataFrame) -> Figure:
     """Draw cumulative accuracy and confidence before and after one temperature (Fig. 4)."""
-    fig, grid = panels(1, 2, 2.7, sharey=True)
+    fig, grid = subplots(1, 2, 2.7, sharey=True, squeeze=False, grid="both")
     first = curves[curves["network"] == curves["network"].iloc[0]]
     titles = {False: "as published", True: "after temperature scaling"}
     for axes, (scaled, title) in zip(grid[0], titles.items(), strict=True):
@@ -400,5 +400,5 @@ def _cumulative(curves: pd.DataFrame) -> Figure:
         for column, color in zip(("confidence", "accuracy"), MODELS, strict=False):
             axes.plot(own["share"], own[column], color=color, label=f"cumulative {column}")
         axes.set(title=title, xlabel="share of images, least confident first")
-    legend_below(fig, grid[0][0])
+    legend_outside(grid[0][0])
     return fig

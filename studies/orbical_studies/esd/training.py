@@ -19,10 +19,8 @@ from ..framework import Results
 from ..framework import training as framework
 from ..framework.training_loop import fit_epochs
 from ..networks.classifiers import CompactResNet, LeNet5
-from ..trials import FILE, read_lines
 from ..zoo_training.digits import turn
-from .batches import Batches, Split, Splits, as_images, partition
-from .batches import objective_of as objective_of
+from .batches import Batches, Split, Splits, as_images, objective_of, partition
 from .packing import unpack
 from .scaling import Scaled, after, scores
 from .settings import BASELINE, BATCH, LOSSES, Settings, Trial, grid, smaller_batches
@@ -76,7 +74,7 @@ def train(settings: Settings, results: Results) -> None:
 
 def ablation(settings: Settings, results: Results) -> None:
     """Train ESD and ECE with smaller batches, at the lambda chosen from finished trainings."""
-    runs = pd.DataFrame(read_lines(results.work / FILE))
+    runs = pd.DataFrame(framework.read_rows(results.work))
     _run(smaller_batches(settings, runs), settings, results)
 
 
@@ -87,7 +85,7 @@ def _run(trials: Iterable[Trial], settings: Settings, results: Results) -> None:
 
 def collect(settings: Settings, results: Results) -> None:
     """Write the finished trainings, of each data set those with most epochs, as three tables."""
-    rows = read_lines(results.work / FILE)
+    rows = framework.read_rows(results.work)
     most = dict(sorted((row["data"], row["epochs"]) for row in rows))
     rows = [{"key": row.pop("name"), **row} for row in rows if row["epochs"] == most[row["data"]]]
     for name, column in (("curves", "curve"), ("shifts", "shifts")):

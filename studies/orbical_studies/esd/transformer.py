@@ -22,7 +22,7 @@ import copy
 import importlib.util
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,8 +39,8 @@ from ..framework import Results
 from ..framework import training as framework
 from ..framework.packs import read_pack, write_pack
 from ..networks.transformer import PairEncoder, from_bert
-from ..trials import FILE, read_lines
 from .batches import Shuffled, Split
+from .nli import tokens_of
 from .overfitted import WEIGHTS, at_choice, later
 from .quick_training import Recipe, fit
 from .scaling import Scaled, interval_row, scores
@@ -79,7 +79,7 @@ def pack_transformer(settings: Settings, results: Results) -> None:
     from safetensors.numpy import load_file
     from tokenizers import Tokenizer
 
-    from .nli_packing import TRAINING, split
+    from .nli_packing import TRAINING, split, with_fewer_tokens
 
     model = _package_file("model/model.safetensors")
     tokenizer = Tokenizer.from_file(str(model.with_name("tokenizer.json")))
@@ -94,10 +94,7 @@ def pack_transformer(settings: Settings, results: Results) -> None:
             arrays[f"tokens_{name}"] = np.array(rows, np.uint16)
             labels = [pair.label for pair in pairs[: settings.images]]
             arrays[f"labels_{name}"] = np.array(labels, np.uint8)
-        occurring = [each.ravel() for name, each in arrays.items() if name.startswith("tokens_")]
-        used = np.unique(np.concatenate([*occurring, np.zeros(1, np.uint16)]))
-        for name in [name for name in arrays if name.startswith("tokens_")]:
-            arrays[name] = np.searchsorted(used, arrays[name]).astype(np.uint16)
+        arrays, used = with_fewer_tokens(arrays)
         arrays["separator"] = np.flatnonzero(used == tokenizer.token_to_id("[SEP]"))
         words, places = (f"embeddings.{kind}_embeddings.weight" for kind in ("word", "position"))
         kept = published | {words: published[words][used], places: published[places][:128]}
@@ -125,12 +122,7 @@ class Pairs:
 def unpack(path: Path, device: torch.device, pairs: int | None = None) -> Pairs:
     """Read the packed pairs, of each part the first ones if a number is given."""
     arrays = read_pack(path)
-
-    def tensor(name: str) -> Tensor:
-        return torch.from_numpy(arrays[name][:pairs].astype(np.int64)).to(device)
-
-    names = [name.removeprefix("labels_") for name in arrays if name.startswith("labels_")]
-    parts = {name: Split(tensor(f"tokens_{name}"), tensor(f"labels_{name}")) for name in names}
+    parts = {name: Split(*part) for name, part in tokens_of(arrays, device, pairs)}
     kept = {n.removeprefix("weights/"): a for n, a in arrays.items() if n.startswith("weights/")}
     state = {name: torch.from_numpy(each.astype(np.float32)) for name, each in kept.items()}
     tokens, width = state["words.weight"].shape
@@ -143,14 +135,14 @@ def unpack(path: Path, device: torch.device, pairs: int | None = None) -> Pairs:
 
 def train_transformer(settings: Settings, results: Results) -> None:
     """Choose the rate by the likelihood alone, then train the losses with it."""
-    end = time.time() + 60 * settings.minutes
+    end = settings.end
     for data in TESTS:
         path = results.work / FOLDER / f"{data}.npz"
         if path.is_file():
-            left = replace(settings, minutes=max(0.0, (end - time.time()) / 60))
             setup = partial(unpack, path, framework.device(), settings.images)
             plan = partial(planned, data, epochs=settings.epochs or EPOCHS)
-            framework.train_plan(plan, left, results.work / FOLDER / data, setup, run)
+            work = results.work / FOLDER / data
+            framework.train_plan(plan, settings.until(end), work, setup, run)
 
 
 def planned(data: str, rows: Sequence[Mapping[str, Any]], *, epochs: int = EPOCHS) -> list[Trial]:
@@ -203,6 +195,5 @@ def predicted(model: nn.Module, split: Split) -> Tensor:
 
 def collect_transformer(settings: Settings, results: Results) -> None:
     """Write the trainings of the sets that were trained, beside those collected before."""
-    files = [results.work / FOLDER / data / FILE for data in TESTS]
-    rows = [line for file in files if file.is_file() for line in read_lines(file)]
-    results.add("transformer", [{"key": row.pop("name"), **row} for row in rows])
+    rows = framework.collected(*(results.work / FOLDER / data for data in TESTS))
+    results.add("transformer", rows)

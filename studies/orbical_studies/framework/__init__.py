@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from .formatting import count, fixed, number, percent, spread, table, verdict
 from .paths import Paths
-from .results import Results
+from .results import Results, rows_of, where
 from .settings import Settings, TrainingSettings, option
-from .study import Study, deferred
+from .study import Study, deferred, deferred_steps
 
 __all__ = [
-    "Paths", "Results", "Settings", "Study", "TrainingSettings", "count", "deferred", "fixed",
-    "number", "option", "percent", "spread", "table", "verdict",
+    "Paths", "Results", "Settings", "Study", "TrainingSettings", "count", "deferred",
+    "deferred_steps", "fixed", "number", "option", "percent", "rows_of", "spread", "table",
+    "verdict", "where",
 ]  # fmt: skip

@@ -96,8 +96,34 @@ class Results:
         kept = [row for row in old if tuple(row[column] for column in key) not in replaced]
         return self.write(name, [*({k: v for k, v in row.items() if v == v} for row in kept), *new])
 
+    def apart(self, folder: str) -> Results:
+        """Return the same tables, with large files in a folder of their own."""
+        return Results(self.folder, self.work / folder)
+
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.csv"
+
+
+def rows_of(head: Row, columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Make one row of each place of some arrays, every row beginning with the same cells.
+
+    >>> import numpy as np
+    >>> rows_of({"network": "plain"}, {"angle": np.array([0, 90])})
+    [{'network': 'plain', 'angle': 0}, {'network': 'plain', 'angle': 90}]
+    """
+    places = zip(*(values.tolist() for values in columns.values()), strict=True)
+    return [{**head, **dict(zip(columns, place, strict=True))} for place in places]
+
+
+def where(rows: DataFrame, **values: Any) -> DataFrame:
+    """Choose the rows of a table that have some values in some columns.
+
+    >>> import pandas as pd
+    >>> errors = pd.DataFrame({"group": ["C4", "C4", "C1"], "seed": [0, 1, 0]})
+    >>> where(errors, group="C4", seed=1).index.tolist()
+    [1]
+    """
+    return rows[(rows[[*values]] == [*values.values()]).all(axis=1)]
 
 
 def _text(value: Any) -> Any:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import math
+import time
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from orbical.errors import InputError
 
@@ -74,6 +75,15 @@ class TrainingSettings(Settings):
     workers: int = option(0, "worker processes; 0 trains in this one", least=0)
     minutes: float = option(math.inf, "start no training that would end later", least=0)
     only: str = option("", "run only the trainings whose name contains this")
+
+    @property
+    def end(self) -> float:
+        """The `time.time()` at which the minutes are over, if they begin now."""
+        return time.time() + 60 * self.minutes
+
+    def until(self, end: float, share: float = 1.0) -> Self:
+        """Return the same settings with a share of the minutes that are left until an `end`."""
+        return replace(self, minutes=max(0.0, share * (end - time.time()) / 60))
 
 
 def add_options(parser: argparse._ActionsContainer, defaults: Settings) -> None:

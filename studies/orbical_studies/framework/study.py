@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .results import Results
@@ -26,12 +27,22 @@ def deferred(path: str) -> Step:
         >>> deferred("builtins:print")("settings", "results")
         settings results
     """
+    return partial(_run, path)
 
-    def step(settings: Any, results: Results) -> None:
-        module, _, name = path.partition(":")
-        getattr(importlib.import_module(module), name)(settings, results)
 
-    return step
+def _run(path: str, settings: Any, results: Results) -> None:
+    module, _, name = path.partition(":")
+    getattr(importlib.import_module(module), name)(settings, results)
+
+
+def deferred_steps(package: str, paths: Mapping[str, str]) -> dict[str, Step]:
+    """Return the steps of a study's package, each imported when it runs.
+
+    Args:
+        package: Import path.
+        paths: Name of a step to `module:function`, a module of the package.
+    """
+    return {name: deferred(f"{package}.{path}") for name, path in paths.items()}
 
 
 @dataclass(frozen=True)
@@ -61,6 +72,9 @@ class Study:
         return dict(importlib.import_module(self.report).facts(results))
 
     def figures(self, results: Results) -> Iterator[tuple[str, Figure]]:
-        """Draw the figures one by one, each with its file name."""
-        draw = getattr(importlib.import_module(self.report), "figures", None)
-        yield from draw(results) if draw else ()
+        """Draw the figures one by one, each with its file name, in the style of orbical."""
+        from orbical.figures import styled
+
+        with styled():
+            draw = getattr(importlib.import_module(self.report), "figures", None)
+            yield from draw(results) if draw else ()

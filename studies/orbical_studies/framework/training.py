@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -15,12 +14,13 @@ from torch import nn
 from orbical.errors import InputError
 from orbical.zoo.layout import memory_format
 
-from ..trials import Trials, read_lines
+from ..trials import FILE, Trials, read_lines
 from ..workers import run_jobs
 from .settings import TrainingSettings
 
 Network = TypeVar("Network", bound=nn.Module)
 Trained = tuple[Mapping[str, Any], Mapping[str, np.ndarray]]
+Plan = Callable[[Sequence[Mapping[str, Any]]], Iterable[Any]]
 
 
 def train(
@@ -46,7 +46,7 @@ def train(
 
 
 def train_plan(
-    plan: Callable[[Sequence[Mapping[str, Any]]], Iterable[Any]],
+    plan: Plan,
     settings: TrainingSettings,
     work: Path,
     setup: Callable[[], Any],
@@ -62,11 +62,8 @@ def train_plan(
         setup: Called once in each process.
         run: Returns the scores and the arrays of a trial.
     """
-
-    def alone(rows: Sequence[Mapping[str, Any]]) -> Iterator[Sequence[Any]]:
-        return ([trial] for trial in plan(rows))
-
-    _train(alone, settings, work, setup, partial(_alone, run))
+    alone = partial(_alone, run)
+    train_stacks(lambda rows: ([one] for one in plan(rows)), settings, work, setup, alone)
 
 
 def _alone(run: Callable[[Any, Any], Trained], loaded: Any, trials: Sequence[Any]) -> list[Trained]:
@@ -74,7 +71,7 @@ def _alone(run: Callable[[Any, Any], Trained], loaded: Any, trials: Sequence[Any
 
 
 def train_stacks(
-    stacks: Iterable[Sequence[Any]],
+    plan: Plan,
     settings: TrainingSettings,
     work: Path,
     setup: Callable[[], Any],
@@ -83,23 +80,13 @@ def train_stacks(
     """Run stacks of trials, such as small networks that train as one; the rest is as in `train`.
 
     Args:
-        stacks: Trials that run together. Those that are finished are left out of their stack.
+        plan: As in `train_plan`, of sequences of trials that run together. Those that are finished
+            are left out of their stack.
         settings: How many processes and minutes, and which trials.
         work: Folder of the results.
         setup: Called once in each process.
         run: `run(loaded, trials)` returns the scores and the arrays of each trial of a stack.
     """
-    every = list(stacks)
-    _train(lambda rows: every, settings, work, setup, run)
-
-
-def _train(
-    plan: Callable[[Sequence[Mapping[str, Any]]], Iterable[Sequence[Any]]],
-    settings: TrainingSettings,
-    work: Path,
-    setup: Callable[[], Any],
-    run: Callable[[Any, Sequence[Any]], Sequence[Trained]],
-) -> None:
     kept = Trials(work)
 
     def unfinished() -> list[Stack]:
@@ -117,8 +104,7 @@ def _train(
             shown = ", ".join(f"{k} {v:.4g}" for k, v in scores.items() if isinstance(v, float))
             print(f"{trial}: {shown}", flush=True)
 
-    deadline = time.time() + 60 * settings.minutes
-    run_jobs(unfinished, setup, run, finished, workers=settings.workers, deadline=deadline)
+    run_jobs(unfinished, setup, run, finished, workers=settings.workers, deadline=settings.end)
 
 
 class Stack(tuple[Any, ...]):
@@ -134,11 +120,32 @@ class Stack(tuple[Any, ...]):
         return ", ".join(map(str, self))
 
 
+def read_rows(work: Path) -> list[dict[str, Any]]:
+    """Read a row of each training that `train` ran, its name and its scores."""
+    return read_lines(work / FILE)
+
+
+def collected(*folders: Path) -> list[dict[str, Any]]:
+    """Read the rows of those folders that have any, for a table: the name is called `key`.
+
+    Refused if none has any.
+    """
+    trained = [work for work in folders if (work / FILE).is_file()] or folders[:1]
+    rows = (row for work in trained for row in read_rows(work))
+    return [{"key": row.pop("name"), **row} for row in rows]
+
+
+def read_arrays(work: Path, trial: Any) -> dict[str, np.ndarray]:
+    """Read the arrays of a trial."""
+    with np.load(arrays_file(work, trial)) as file:
+        return dict(file)
+
+
 def read_trained(
     trials: Iterable[Any], work: Path
 ) -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray]]]:
     """Read the line and the arrays of each trial that `train` ran; refuse if one is missing."""
-    rows = {row["name"]: row for row in read_lines(work / "trials.jsonl")}
+    rows = {row["name"]: row for row in read_rows(work)}
     for trial in trials:
         if str(trial) not in rows:
             raise InputError(
@@ -147,14 +154,13 @@ def read_trained(
                 "none",
                 remedy="run the step 'train' again",
             )
-        with np.load(arrays_file(work, trial)) as file:
-            yield rows[str(trial)], dict(file)
+        yield rows[str(trial)], read_arrays(work, trial)
 
 
 def finished(trials: Iterable[Any], work: Path) -> list[Any]:
     """Return the trials that `train` ran; refuse if it ran none of them."""
     trials = list(trials)
-    names = {row["name"] for row in read_lines(work / "trials.jsonl")}
+    names = {row["name"] for row in read_rows(work)}
     done = [trial for trial in trials if str(trial) in names]
     if not done:
         raise InputError(

@@ -10,18 +10,19 @@ Calibration for Equivariant Functions".
 
 from __future__ import annotations
 
-from ..framework import Study
-from .collecting import collect, sizes
-from .kinds import write_kinds
-from .packing import pack
-from .papers_size import collect_paper, pack_paper, train_paper
+from ..framework import Study, deferred_steps
 from .settings import Settings
-from .simulation import coverage
-from .training import train
 
-steps = {
-    **{"pack": pack, "train": train, "collect": collect},
-    **{"sizes": sizes, "kinds": write_kinds, "coverage": coverage},
-    **{"pack-paper": pack_paper, "train-paper": train_paper, "collect-paper": collect_paper},
+STEPS = {
+    "pack": "packing:pack",
+    "train": "training:train",
+    "collect": "collecting:collect",
+    "sizes": "collecting:sizes",
+    "kinds": "kinds:write_kinds",
+    "coverage": "simulation:coverage",
+    "pack-paper": "papers_size:pack_paper",
+    "train-paper": "papers_size:train_paper",
+    "collect-paper": "papers_size:collect_paper",
 }
+steps = deferred_steps(__name__, STEPS)
 study = Study("galaxies", __doc__, Settings(), steps, report=f"{__name__}.report", palette=256)

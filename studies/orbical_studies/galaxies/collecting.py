@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +14,7 @@ from torch import Tensor
 from orbical import calibration
 
 from ..framework import Results
-from ..framework.training import arrays_file
-from ..trials import FILE, read_lines
+from ..framework.training import read_arrays, read_rows
 from .contrasts import Pair, centered, contrast_rows, orders
 from .contrasts import sizes as equal_sizes
 from .matching import bound_rows, neighbor_rows
@@ -60,10 +59,9 @@ def collect(settings: Settings, results: Results) -> None:
         return
     results.write("results", measured)
     results.write("angles", angle_rows(results, found))
-    outputs = by_network(pairs)
-    compared = [row for name in outputs for row in contrast_rows(name, outputs[name], orders)]
-    results.write("contrasts", compared)
-    if photographs := [name for name in outputs if name in PHOTOGRAPHS]:
+    results.write("contrasts", compared(pairs, orders))
+    tested = {trial.data for trial in found}
+    if photographs := [name for name in PHOTOGRAPHS if name in tested]:
         near = [row for name in photographs for row in neighbor_rows(name, *splits[f"{name}-test"])]
         results.write("neighbours", near)
     predicted: dict[str, list[Pair]] = defaultdict(list)
@@ -77,30 +75,26 @@ def collect(settings: Settings, results: Results) -> None:
 def sizes(settings: Settings, results: Results) -> None:
     """Compare networks of equal size, on their own catalog and on the other one."""
     splits = unpack(results, torch.device("cpu"))
-    compared = {*trials(replace(settings, parts=("sizes",)))}
-    found = {trial: row for trial, row in read_trials(results).items() if trial in compared}
+    wanted = {*trials(replace(settings, parts=("sizes",)))}
+    found = {trial: row for trial, row in read_trials(results).items() if trial in wanted}
     arrays = {trial: _arrays(results, trial) for trial in found}
     own = {
         trial: calibration.top_label(logits=kept["logits"], labels=splits[f"{trial.data}-test"][1])
         for trial, kept in arrays.items()
     }
     results.write("sizes", [result_row(t, row, own[t], splits) for t, row in found.items()])
-    outputs = by_network(own)
-    rows = [row for name in outputs for row in contrast_rows(name, outputs[name], equal_sizes)]
-    results.write("size_contrasts", rows)
+    results.write("size_contrasts", compared(own, equal_sizes))
     measured, moved = shift_rows(arrays, splits, results)
     results.write("shift", measured)
-    outputs = by_network(moved)
-    rows = [row for name in outputs for row in contrast_rows(name, outputs[name], equal_sizes)]
-    results.write("shift_contrasts", rows)
+    results.write("shift_contrasts", compared(moved, equal_sizes))
 
 
-def by_network(pairs: Mapping[Trial, Pair]) -> dict[str, Outputs]:
-    """Gather the seeds of each network and blur, by the data that it was trained on."""
+def compared(pairs: Mapping[Trial, Pair], compare: Callable[..., Any]) -> list[Row]:
+    """Compare the networks of each data set, over the seeds of each network and blur."""
     outputs: dict[str, Outputs] = defaultdict(lambda: defaultdict(list))
     for trial, pair in pairs.items():
         outputs[trial.data][trial.network, trial.blur].append(pair)
-    return outputs
+    return [row for name, own in outputs.items() for row in contrast_rows(name, own, compare)]
 
 
 def merged(earlier: DataFrame, measured: list[Row]) -> DataFrame:
@@ -115,7 +109,7 @@ def merged(earlier: DataFrame, measured: list[Row]) -> DataFrame:
 
 def read_trials(results: Results) -> dict[Trial, Row]:
     """Read which networks were trained, and their scores, in the study's order."""
-    rows = read_lines(results.work / FILE)
+    rows = read_rows(results.work)
     names = Trial.__dataclass_fields__
     found = {Trial(**{name: row[name] for name in names}): row for row in rows}
     return {trial: found[trial] for trial in sorted(found, key=_place)}
@@ -127,8 +121,8 @@ def _place(trial: Trial) -> tuple[object, ...]:
 
 
 def _arrays(results: Results, trial: Trial) -> dict[str, Tensor]:
-    with np.load(arrays_file(results.work, trial)) as file:
-        return {name: torch.from_numpy(values) for name, values in file.items()}
+    arrays = read_arrays(results.work, trial)
+    return {name: torch.from_numpy(values) for name, values in arrays.items()}
 
 
 def result_row(trial: Trial, scores: Row, pair: Pair, splits: Mapping[str, Split]) -> Row:

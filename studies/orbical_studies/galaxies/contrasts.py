@@ -15,11 +15,12 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from orbical import calibration
 
-from ..resampling import interval, resampled_rows, resampled_seeds
+from ..resampling import interval, over_seeds, resampled_rows
 from .settings import EQUALS, FAMILIES, PLAIN
 from .training import BINS
 
@@ -50,13 +51,10 @@ def estimated(seeds: Sequence[Pair], images: Tensor, generator: np.random.Genera
     Returns:
         An estimate of all `MEASURES`.
     """
-    chosen = generator.integers(len(seeds), size=(len(images), len(seeds)))
-    found = []
-    for measure in MEASURES.values():
-        value = np.mean([float(measure(*pair)) for pair in seeds])
-        each = np.stack([measure(*(part[images] for part in pair)).numpy() for pair in seeds])
-        found.append(np.append(value, resampled_seeds(each.T, chosen)))
-    return np.stack(found)
+    every = torch.cat([torch.arange(images.shape[1])[None], images])
+    drawn = [(confidence[every], correct[every]) for confidence, correct in seeds]
+    each = [np.stack([of(*pair).numpy() for pair in drawn], -1) for of in MEASURES.values()]
+    return over_seeds(np.stack(each), generator)
 
 
 def slope(along: Mapping[int, np.ndarray]) -> np.ndarray:
@@ -91,7 +89,7 @@ def contrast_rows(
     found = {key: estimated(seeds, images, generator) for key, seeds in outputs.items()}
     return [
         {"data": data, "family": family, "blur": blur, "measure": measure, "contrast": name}
-        | dict(zip(("value", "low", "high"), interval(estimate[place]), strict=True))
+        | interval(estimate[place])._asdict()
         for contrasts in with_means([*compare(found)])
         for place, measure in enumerate(MEASURES)
         for family, blur, name, estimate in contrasts

@@ -12,17 +12,15 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from orbical.actions import Images
 from orbical.bounds import taxonomy
 
 from ..framework import Results
-from ..framework.packs import read_pack
-from .packing import FILE, unpack
+from .packing import unpack
 from .settings import PHOTOGRAPHS, Settings
-from .shift import spirals_of_types
-from .training import prepared
+from .shift import spirals
+from .training import coarse
 
 COARSE, GROUP, INSIDE = 16, "dihedral:4", 0.95
 """Pixels of a side that are compared, the symmetry, and the share of a catalog's own test galaxies
@@ -61,24 +59,21 @@ class Catalog:
 def write_kinds(settings: Settings, results: Results) -> None:
     """Write the table `kinds`: the shift between catalogs by its kinds, as it is and turned."""
     splits = unpack(results, torch.device("cpu"))
-    types = torch.from_numpy(read_pack(results.work / FILE)["efigi-test-types"])
-    truths = {"efigi": spirals_of_types(types), "galaxyzoo2": splits["galaxyzoo2-test"][1]}
-    rows = []
+    truths, rows = spirals(splits, results), []
     for trained in PHOTOGRAPHS:
         images, labels = splits[f"{trained}-train"]
-        own = coarse(splits[f"{trained}-test"][0])
-        catalog = Catalog(coarse(images), (labels > 0).long(), own)
+        own = shapes(splits[f"{trained}-test"][0])
+        catalog = Catalog(shapes(images), (labels > 0).long(), own)
         for tested, truth in truths.items():
             asked = truth >= 0
-            given = coarse(splits[f"{tested}-test"][0])[asked]
+            given = shapes(splits[f"{tested}-test"][0])[asked]
             rows += kind_rows(catalog, given, truth[asked], {"data": trained, "tested": tested})
     results.write("kinds", rows)
 
 
-def coarse(images: Tensor) -> Tensor:
+def shapes(images: Tensor) -> Tensor:
     """Return gray images of few pixels, of unit norm: brightness is no part of the shape."""
-    gray = prepared(images, 0.0).mean(1, keepdim=True)
-    small = functional.avg_pool2d(gray, gray.shape[-1] // COARSE)
+    small = coarse(images, COARSE)
     return small / small.flatten(1).norm(dim=1)[:, None, None, None].clamp(min=1e-9)
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from scipy.sparse.csgraph import connected_components
 from torch import Tensor
-from torch.nn import functional
 
 from orbical.actions import Images
 from orbical.bounds import OrbitTable, classification, match_orbits
@@ -17,7 +16,7 @@ from orbical.groups import dihedral
 
 from ..framework.results import Row
 from .contrasts import Pair
-from .training import BINS, prepared
+from .training import BINS, coarse
 
 COARSE, TURNS = 32, 24
 
@@ -38,18 +37,17 @@ def neighbor_rows(data: str, images: Tensor, labels: Tensor) -> list[Row]:
         `matched` within `turning`, into how many `orbits`, and the accuracy `ceiling` of those;
         and the share `wrong` of nearest ones of another class.
     """
-    gray = prepared(images, 0.0).mean(1, keepdim=True)
-    coarse = functional.avg_pool2d(gray, gray.shape[-1] // COARSE)
-    best, turning = _least_squares(coarse)
-    head = {"galaxies": len(coarse), "turning": turning}
-    norms = coarse.flatten(1).norm(dim=1)
+    small = coarse(images, COARSE)
+    best, turning = _least_squares(small)
+    head = {"galaxies": len(small), "turning": turning}
+    norms = small.flatten(1).norm(dim=1)
     return [
         {"data": data, "group": name, **head, **_nearest_others(squared, norms, labels, turning)}
         for name, squared in best.items()
     ]
 
 
-def _least_squares(coarse: Tensor) -> tuple[dict[str, Tensor], float]:
+def _least_squares(images: Tensor) -> tuple[dict[str, Tensor], float]:
     """Return squared distances `[n, n]` after the best element of each group, and `turning`."""
     group, action = dihedral(TURNS), Images("bicubic")
     linear = group.linear("plane")
@@ -61,14 +59,14 @@ def _least_squares(coarse: Tensor) -> tuple[dict[str, Tensor], float]:
         "rotations": ~mirrored,
         "rotations and mirrors": np.ones(len(group), dtype=bool),
     }
-    flat = coarse.flatten(1)
+    flat = images.flatten(1)
     squares = flat.square().sum(1)
     best = {name: torch.full((len(flat),) * 2, torch.inf, dtype=flat.dtype) for name in members}
     lost = []
     for k in range(len(group)):
         element = group[k : k + 1]
-        moved = action.apply(element, coarse)
-        lost.append(action.defect(element, coarse, moved)[0])
+        moved = action.apply(element, images)
+        lost.append(action.defect(element, images, moved)[0])
         turned = moved[0].flatten(1)
         squared = turned.square().sum(1)[:, None] + squares - 2 * turned @ flat.T
         for name in (name for name, inside in members.items() if inside[k]):

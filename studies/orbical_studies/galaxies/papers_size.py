@@ -113,18 +113,14 @@ def trials(settings: Settings) -> Iterator[PaperTrial]:
                     yield PaperTrial(*where, settings.paper_epochs, head=head)
 
 
-def _apart(results: Results) -> Results:
-    return Results(results.folder, results.work / FOLDER)
-
-
 def pack_paper(settings: Settings, results: Results) -> None:
     """Write the photographs of both catalogs at the paper's size."""
-    pack(replace(settings, data=tuple(PHOTOGRAPHS)), _apart(results), SIZE)
+    pack(replace(settings, data=tuple(PHOTOGRAPHS)), results.apart(FOLDER), SIZE)
 
 
 def train_paper(settings: Settings, results: Results) -> None:
     """Train both heads of all groups."""
-    apart = _apart(results)
+    apart = results.apart(FOLDER)
     setup = partial(unpack, apart, training.device())
     training.train(trials(settings), settings, apart.work, setup, run_paper)
 
@@ -140,12 +136,11 @@ def collect_paper(settings: Settings, results: Results) -> None:
 
     from .collecting import result_row
 
-    apart = _apart(results)
+    apart = results.apart(FOLDER)
     splits = unpack(apart, torch.device("cpu"))
     rows = []
-    for row, arrays in training.read_trained(
-        training.finished(trials(settings), apart.work), apart.work
-    ):
+    done = training.finished(trials(settings), apart.work)
+    for row, arrays in training.read_trained(done, apart.work):
         trial = PaperTrial(**{name: row[name] for name in PaperTrial.__dataclass_fields__})
         labels = splits[f"{trial.data}-test"][1]
         logits = torch.from_numpy(arrays["logits"])

@@ -12,9 +12,10 @@ from matplotlib.figure import Figure
 from scipy.stats import linregress
 from scipy.stats import t as student_t
 
-from orbical.figures import LINES, MODELS, PAGE, SOFT, figure, styled
+from orbical.figures import LINES, MODELS, SOFT
 
 from ..framework import Results, fixed, verdict
+from ..framework.drawing import legend_outside, subplots
 from ..resampling import effect, simultaneous
 from .settings import EQUALS, PHOTOGRAPHS, PLAIN
 
@@ -258,26 +259,24 @@ def figures(results: Results) -> Iterator[tuple[str, Figure]]:
 def _orders(rows: pd.DataFrame) -> Figure:
     """Draw all measures against the order, for both families and all blurs."""
     blurs = dict(iter(rows.groupby("blur")))
-    with styled():
-        fig = figure(WIDTH, 5.2)
-        panels = fig.subplots(len(LABELS), len(LETTERS), sharey="row", sharex=True)
-        for line, (measure, title) in zip(panels, LABELS.items(), strict=True):
-            for ax, family in zip(line, LETTERS, strict=True):
-                for place, (blur, at_blur) in enumerate(blurs.items()):
-                    shift = 1 + 0.05 * (place - (len(blurs) - 1) / 2)
-                    style = {"color": MODELS[place], "label": f"blur {blur:g} px"}
-                    _along(ax, at_blur[at_blur["family"] == family], measure, shift, style)
-                if measure != "accuracy":
-                    floor = rows["ece_calibrated"].mean() if measure == "ece" else 0.0
-                    ax.axhline(floor, color=SOFT, ls=":", lw=1.2, label="a calibrated network's")
-                ax.grid()
-                _order_axis(ax, sorted(rows["order"].unique()))
-            line[0].set_ylabel(title)
-        for (top, *_, bottom), letter in zip(panels.T, LETTERS.values(), strict=True):
-            top.set_title(f"${letter}_n$", loc="left")
-            bottom.set_xlabel("order n")
-        handles, names = panels[1, 0].get_legend_handles_labels()
-        fig.legend(handles, names, loc="outside upper center", ncols=4, fontsize=7)
+    fig, panels = subplots(
+        len(LABELS), len(LETTERS), 5.2, WIDTH, sharey="row", sharex=True, grid="both"
+    )
+    for line, (measure, title) in zip(panels, LABELS.items(), strict=True):
+        for ax, family in zip(line, LETTERS, strict=True):
+            for place, (blur, at_blur) in enumerate(blurs.items()):
+                shift = 1 + 0.05 * (place - (len(blurs) - 1) / 2)
+                style = {"color": MODELS[place], "label": f"blur {blur:g} px"}
+                _along(ax, at_blur[at_blur["family"] == family], measure, shift, style)
+            if measure != "accuracy":
+                floor = rows["ece_calibrated"].mean() if measure == "ece" else 0.0
+                ax.axhline(floor, color=SOFT, ls=":", lw=1.2, label="a calibrated network's")
+            _order_axis(ax, sorted(rows["order"].unique()))
+        line[0].set_ylabel(title)
+    for (top, *_, bottom), letter in zip(panels.T, LETTERS.values(), strict=True):
+        top.set_title(f"${letter}_n$", loc="left")
+        bottom.set_xlabel("order n")
+    legend_outside(panels[1, 0], "upper center", ncols=4, fontsize=7)
     return fig
 
 
@@ -285,26 +284,21 @@ def _sizes(results: Results) -> Figure:
     """Draw what the symmetry changes at equal size, on the same catalog and on the other one."""
     tables = {"the same catalog": "size_contrasts", "the other catalog": "shift_contrasts"}
     titles = {"accuracy": "accuracy (points)", "ece": "ECE (points)", "esd": "ESD (1e-3)"}
-    with styled():
-        fig = figure(PAGE, 2.3)
-        panels = dict(zip(titles, fig.subplots(1, 3, sharey=True), strict=True))
-        for measure, ax in panels.items():
-            for place, (words, table) in enumerate(tables.items()):
-                found = symmetry(results[table])
-                rows = found[found["measure"] == measure]
-                for line, row in enumerate(rows.itertuples()):
-                    y = line + 0.2 * (place - 0.5)
-                    label = f"tested on {words}" if line == 0 else None
-                    ax.plot([row.low, row.high], [y, y], color=MODELS[place], lw=1.2)
-                    ax.plot([row.value], [y], "o", ms=4, color=MODELS[place], label=label)
-            ax.axvline(0, color=SOFT, lw=0.8)
-            ax.set_xlabel(titles[measure])
-            ax.set_yticks(
-                range(len(rows)), [f"trained on\n{TITLES[name]}" for name in rows["data"]]
-            )
-            ax.set_ylim(len(rows) - 0.5, -0.5)
-            ax.grid(axis="x")
-        fig.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    fig, panels = subplots(1, 3, 2.3, sharey=True, grid="x")
+    for ax, measure in zip(panels, titles, strict=True):
+        for place, (words, table) in enumerate(tables.items()):
+            found = symmetry(results[table])
+            rows = found[found["measure"] == measure]
+            for line, row in enumerate(rows.itertuples()):
+                y = line + 0.2 * (place - 0.5)
+                label = f"tested on {words}" if line == 0 else None
+                ax.plot([row.low, row.high], [y, y], color=MODELS[place], lw=1.2)
+                ax.plot([row.value], [y], "o", ms=4, color=MODELS[place], label=label)
+        ax.axvline(0, color=SOFT, lw=0.8)
+        ax.set_xlabel(titles[measure])
+        ax.set_yticks(range(len(rows)), [f"trained on\n{TITLES[name]}" for name in rows["data"]])
+        ax.set_ylim(len(rows) - 0.5, -0.5)
+    legend_outside(ax, "upper center", ncols=2)
     return fig
 
 
@@ -338,26 +332,25 @@ def _nero(results: Results) -> Figure:
     """Draw accuracy, confidence and ECE over the rotation of the test images (NERO plots)."""
     circles, rows = _circles(results), results["results"]
     measures, whole = ("accuracy", "confidence", "ece"), np.linspace(0, 2 * np.pi, 100)
-    with styled():
-        fig = figure(WIDTH, 2.1 * len(PHOTOGRAPHS) + 0.5)
-        panels = fig.subplots(len(PHOTOGRAPHS), 3, subplot_kw={"projection": "polar"})
-        for line, data in zip(panels, PHOTOGRAPHS, strict=True):
-            for ax, measure in zip(line, measures, strict=True):
-                drawn = {name: circles.get((data, name)) for name in SHOWN}
-                for color, (name, circle) in zip(MODELS, drawn.items(), strict=False):
-                    if circle is not None:
-                        turn = np.radians([*circle["angle"], 360.0])
-                        values = [*circle[measure], circle[measure].iloc[0]]
-                        ax.plot(turn, values, color=color, lw=1.1, label=SHOWN[name])
-                if measure == "ece":
-                    floor = rows.loc[rows["data"] == data, "ece_calibrated"].mean()
-                    ax.plot(whole, 0 * whole + floor, ":", color=SOFT, lw=1.2, label="calibrated")
-                _polar_axis(ax, measure, pd.concat(drawn.values())[measure])
-            line[0].set_ylabel(TITLES[data], labelpad=22, fontweight="bold")
-        for ax, measure in zip(panels[0], measures, strict=True):
-            ax.set_title(LABELS.get(measure, measure), loc="center")
-        handles, names = panels[0, 2].get_legend_handles_labels()
-        fig.legend(handles, names, loc="outside lower center", ncols=6, fontsize=7)
+    fig, panels = subplots(
+        len(PHOTOGRAPHS), 3, 2.1 * len(PHOTOGRAPHS) + 0.5, WIDTH, subplot_kw={"projection": "polar"}
+    )
+    for line, data in zip(panels, PHOTOGRAPHS, strict=True):
+        for ax, measure in zip(line, measures, strict=True):
+            drawn = {name: circles.get((data, name)) for name in SHOWN}
+            for color, (name, circle) in zip(MODELS, drawn.items(), strict=False):
+                if circle is not None:
+                    turn = np.radians([*circle["angle"], 360.0])
+                    values = [*circle[measure], circle[measure].iloc[0]]
+                    ax.plot(turn, values, color=color, lw=1.1, label=SHOWN[name])
+            if measure == "ece":
+                floor = rows.loc[rows["data"] == data, "ece_calibrated"].mean()
+                ax.plot(whole, 0 * whole + floor, ":", color=SOFT, lw=1.2, label="calibrated")
+            _polar_axis(ax, measure, pd.concat(drawn.values())[measure])
+        line[0].set_ylabel(TITLES[data], labelpad=22, fontweight="bold")
+    for ax, measure in zip(panels[0], measures, strict=True):
+        ax.set_title(LABELS.get(measure, measure), loc="center")
+    legend_outside(panels[0, 2], ncols=6, fontsize=7)
     return fig
 
 
@@ -377,26 +370,23 @@ def _polar_axis(ax: Any, measure: str, drawn: pd.Series) -> None:
 def _invariance(rows: pd.DataFrame) -> Figure:
     """Draw the invariance gap over the circle against the order, and the refitted ECE."""
     gaps = rows[rows["blur"] == 0].groupby(["data", "family", "order"])["gap_circle"].mean()
-    with styled():
-        fig = figure(PAGE, 2.7)
-        left, right = fig.subplots(1, 2)
-        for color, (data, found) in zip(MODELS, rows.groupby("data", sort=False), strict=False):
-            for line, (family, letter) in zip(LINES, LETTERS.items(), strict=False):
-                label = f"{TITLES[str(data)]}, ${letter}_n$"
-                style = {"ls": line, "marker": "o", "ms": 3, "color": color}
-                left.plot(gaps[data, family], label=label, **style)
-            style = {"ms": 2.5, "mew": 0, "alpha": 0.6, "color": color}
-            right.plot(found["ece"], found["refitted_ece"], "o", label=TITLES[str(data)], **style)
-        left.set(xlabel="order n", ylabel="invariance gap over the circle")
-        left.set_ylim(bottom=0)
-        _order_axis(left, sorted(rows["order"].unique()))
-        most = rows[["ece", "refitted_ece"]].max().max() * 1.05
-        right.plot([0, most], [0, most], color=SOFT, lw=0.8, ls=":")
-        right.set(xlim=(0, most), ylim=(0, most), aspect="equal")
-        right.set(xlabel="ECE of the network's own softmax", ylabel="ECE, refitted on the test set")
-        for ax in (left, right):
-            ax.grid()
-            ax.legend(fontsize=6.5, handlelength=3)
+    fig, (left, right) = subplots(1, 2, 2.7, grid="both")
+    for color, (data, found) in zip(MODELS, rows.groupby("data", sort=False), strict=False):
+        for line, (family, letter) in zip(LINES, LETTERS.items(), strict=False):
+            label = f"{TITLES[str(data)]}, ${letter}_n$"
+            style = {"ls": line, "marker": "o", "ms": 3, "color": color}
+            left.plot(gaps[data, family], label=label, **style)
+        style = {"ms": 2.5, "mew": 0, "alpha": 0.6, "color": color}
+        right.plot(found["ece"], found["refitted_ece"], "o", label=TITLES[str(data)], **style)
+    left.set(xlabel="order n", ylabel="invariance gap over the circle")
+    left.set_ylim(bottom=0)
+    _order_axis(left, sorted(rows["order"].unique()))
+    most = rows[["ece", "refitted_ece"]].max().max() * 1.05
+    right.plot([0, most], [0, most], color=SOFT, lw=0.8, ls=":")
+    right.set(xlim=(0, most), ylim=(0, most), aspect="equal")
+    right.set(xlabel="ECE of the network's own softmax", ylabel="ECE, refitted on the test set")
+    for ax in (left, right):
+        ax.legend(fontsize=6.5, handlelength=3)
     return fig
 
 
@@ -406,22 +396,18 @@ def _mirrors(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure:
     ends = bounds.groupby(bounds["network"].str.split(":").str[1].astype(int))
     lower, upper = ends["lower"].mean(), ends["upper"].mean()
     ceiling = bounds["ceiling"].iloc[0]
-    with styled():
-        fig = figure(PAGE, 3.0)
-        panels = fig.subplots(1, 2)
-        for ax, measure in zip(panels, ("accuracy", "ece"), strict=True):
-            for place, (family, letter) in enumerate(LETTERS.items()):
-                style = {"color": MODELS[place], "label": f"${letter}_n$"}
-                _along(ax, rows[rows["family"] == family], measure, 1 + 0.03 * place, style)
-            _order_axis(ax, orders)
-            ax.set(xlabel="order n", ylabel=LABELS[measure])
-            ax.grid()
-        panels[0].axhline(ceiling, color=SOFT, ls="--", lw=1.2)
-        words = {"s": "ceiling of mirror-invariance", "ha": "right", "fontsize": 7, "color": SOFT}
-        panels[0].text(max(orders), ceiling + 0.01, **words)
-        panels[0].set_ylim(min(0.5, ceiling - 0.1), 1.02)
-        band = {"color": MODELS[1], "alpha": 0.12, "lw": 0, "label": "sharp interval of $D_n$"}
-        panels[1].fill_between(lower.index, lower, upper, **band)
-        handles, names = panels[1].get_legend_handles_labels()
-        fig.legend(handles, names, loc="outside lower center", ncols=len(names))
+    fig, panels = subplots(1, 2, 3.0, grid="both")
+    for ax, measure in zip(panels, ("accuracy", "ece"), strict=True):
+        for place, (family, letter) in enumerate(LETTERS.items()):
+            style = {"color": MODELS[place], "label": f"${letter}_n$"}
+            _along(ax, rows[rows["family"] == family], measure, 1 + 0.03 * place, style)
+        _order_axis(ax, orders)
+        ax.set(xlabel="order n", ylabel=LABELS[measure])
+    panels[0].axhline(ceiling, color=SOFT, ls="--", lw=1.2)
+    words = {"s": "ceiling of mirror-invariance", "ha": "right", "fontsize": 7, "color": SOFT}
+    panels[0].text(max(orders), ceiling + 0.01, **words)
+    panels[0].set_ylim(min(0.5, ceiling - 0.1), 1.02)
+    band = {"color": MODELS[1], "alpha": 0.12, "lw": 0, "label": "sharp interval of $D_n$"}
+    panels[1].fill_between(lower.index, lower, upper, **band)
+    legend_outside(panels[1])
     return fig

@@ -34,8 +34,7 @@ def shift_rows(
     """
     from .collecting import measures
 
-    types = torch.from_numpy(read_pack(results.work / FILE)["efigi-test-types"])
-    truths = {"efigi": spirals_of_types(types), "galaxyzoo2": splits["galaxyzoo2-test"][1]}
+    truths = spirals(splits, results)
     rows, moved = [], {}
     for trial, kept in arrays.items():
         other = PHOTOGRAPHS[trial.data]
@@ -47,6 +46,12 @@ def shift_rows(
             head |= {"blur": trial.blur, "seed": trial.seed}
             rows.append(head | measures(*pair) | spiral_answers(logits, truths[tested]))
     return rows, moved
+
+
+def spirals(splits: Mapping[str, Split], results: Results) -> dict[str, Tensor]:
+    """Return by catalog which test galaxies are spirals: 1, 0, or -1 for neither."""
+    types = torch.from_numpy(read_pack(results.work / FILE)["efigi-test-types"])
+    return {"efigi": spirals_of_types(types), "galaxyzoo2": splits["galaxyzoo2-test"][1]}
 
 
 def spirals_of_types(types: Tensor) -> Tensor:

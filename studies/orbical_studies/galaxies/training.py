@@ -120,6 +120,12 @@ def prepared(images: Tensor, blur: float) -> Tensor:
     return point_spread(images, blur) * ((1 - radius) * size / 8).clamp(0, 1)
 
 
+def coarse(images: Tensor, side: int) -> Tensor:
+    """Return gray images of few pixels, `[n, 1, side, side]`."""
+    gray = prepared(images, 0.0).mean(1, keepdim=True)
+    return functional.avg_pool2d(gray, gray.shape[-1] // side)
+
+
 def _trained(trial: Trial, recipe: Recipe, images: Tensor, labels: Tensor) -> GroupCNN:
     torch.manual_seed(trial.seed)
     device, classes = images.device, int(labels.max()) + 1

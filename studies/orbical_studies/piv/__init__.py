@@ -11,19 +11,17 @@ needs only torch, NumPy and SciPy, and what `pack` wrote into the folder --work.
 
 from __future__ import annotations
 
-from ..framework import Study
-from .scans import laboratory, pixels, run
+from ..framework import Study, deferred_steps
 from .settings import Settings
-from .six_kinds import evaluate
-from .trainings import collect, pack, train
 
-steps = {
-    "run": run,
-    "pixels": pixels,
-    "pack": pack,
-    "train": train,
-    "collect": collect,
-    "laboratory": laboratory,
-    "six-kinds": evaluate,
+STEPS = {
+    "run": "scans:run",
+    "pixels": "scans:pixels",
+    "pack": "trainings:pack",
+    "train": "trainings:train",
+    "collect": "trainings:collect",
+    "laboratory": "scans:laboratory",
+    "six-kinds": "six_kinds:evaluate",
 }
+steps = deferred_steps(__name__, STEPS)
 study = Study("piv", __doc__, Settings(), steps, report=f"{__name__}.report")

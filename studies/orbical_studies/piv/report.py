@@ -12,15 +12,16 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from orbical.datasets import particle_pairs
-from orbical.figures import INK, PAGE, SOFT, figure, model_colors, styled
+from orbical.figures import INK, PAGE, SOFT, figure, model_colors
 from orbical.groups import Group, parse
 from orbical.zoo import flownet
 
 from ..framework import Results
+from ..framework.drawing import legend_outside, subplots
 from ..framework.packs import read_pack
 from .settings import GROUP, MODELS, SEED
 from .six_kinds import decided
-from .training_means import by_training, holds, interval, shipped, tests, trained_here
+from .training_means import averaged, by_training, holds, interval, shipped, tests, trained_here
 
 NEIGHBORS = 3
 LEAST_LIKENESS = 1e-3  # range of likenesses below which the frames cannot tell the time
@@ -41,8 +42,6 @@ def facts(results: Results) -> dict[str, Any]:
         rows.groupby([*keys, "model"], sort=False) for keys in (["set"], ["set", "kind"])
     )
     counts = by_kind.size().xs(MODELS[0], level="model")
-    columns = ["gap", "gap_plane", "rmse"]
-    squares = rows[columns].pow(2).groupby([rows["set"], rows["model"]], sort=False)
     timing = results["truth-time"].pivot_table("likeness", ["set", "kind"], "share", sort=False)
     angles = turned.groupby(["model", "angle"], sort=False)["error"].mean().unstack("model")
     quarter = turned["angle"] % 90 == 0
@@ -55,7 +54,7 @@ def facts(results: Results) -> dict[str, Any]:
         "mean": by_set.mean(numeric_only=True).unstack("model"),
         "total": by_set.sum(numeric_only=True).unstack("model"),
         "size": counts.groupby("set", sort=False).sum(),
-        "square": squares.mean().pow(0.5).unstack("model"),
+        "square": averaged(rows, ["set", "model"]).unstack("model"),
         "kinds": by_kind.mean(numeric_only=True).unstack("model").loc[counts.index],
         "pixels": results["pixels"],
         "laboratory": results["laboratory"],
@@ -163,21 +162,19 @@ def _flows() -> Figure:
     """Draw one generated pair of each kind: its first frame, and its flow to a scale of its own."""
     data = particle_pairs(6, size=128, seed=SEED)
     places = np.arange(6, 128, 12)
-    with styled():
-        fig = figure(PAGE, 2.7)
-        panels = fig.subplots(2, 6)
-        for number, kind in enumerate(data["kinds"]):
-            above, below = panels[:, number]
-            above.imshow(data["pair"][number, 0, 0].numpy(), cmap="gray", vmin=0, vmax=1)
-            above.set_title(kind)
-            flow = data["flow"][number].numpy()
-            speed = np.linalg.norm(flow, axis=0)
-            below.imshow(speed, vmin=0, vmax=8, alpha=0.75)
-            look = {"angles": "xy", "scale_units": "xy", "color": INK, "width": 0.011}
-            some = flow[:, places][:, :, places]
-            below.quiver(places, places, *some, scale=speed.max() / 16, **look)
-            below.set_xlabel(f"up to {speed.max():.1f} px", fontsize=7)
-        _plain(panels.flat)
+    fig, panels = subplots(2, 6, 2.7)
+    for number, kind in enumerate(data["kinds"]):
+        above, below = panels[:, number]
+        above.imshow(data["pair"][number, 0, 0].numpy(), cmap="gray", vmin=0, vmax=1)
+        above.set_title(kind)
+        flow = data["flow"][number].numpy()
+        speed = np.linalg.norm(flow, axis=0)
+        below.imshow(speed, vmin=0, vmax=8, alpha=0.75)
+        look = {"angles": "xy", "scale_units": "xy", "color": INK, "width": 0.011}
+        some = flow[:, places][:, :, places]
+        below.quiver(places, places, *some, scale=speed.max() / 16, **look)
+        below.set_xlabel(f"up to {speed.max():.1f} px", fontsize=7)
+    _plain(panels.flat)
     return fig
 
 
@@ -187,24 +184,22 @@ def _tiles(rows: pd.DataFrame) -> Figure:
     keys = ["set", "model", "element"]
     total = rows.assign(error=rows["error"] * rows["pairs"]).groupby(keys)[["error", "pairs"]].sum()
     means = total["error"] / total["pairs"]
-    with styled():
-        fig = figure(PAGE, 1.95 * len(names) + 0.2)
-        panels = np.atleast_2d(fig.subplots(len(names), len(MODELS)))
-        for name, line in zip(names, panels, strict=True):
-            top = means[name].max()
-            for model, axes in zip(MODELS, line, strict=True):
-                values = means[name, model].to_numpy()
-                image = axes.imshow(values[group.layout.index], vmin=0, vmax=top)
-                for (row, column), element in np.ndenumerate(group.layout.index):
-                    ink = INK if values[element] > 0.6 * top else "white"
-                    _glyph(axes, group, int(element), (column, row - 0.17), 0.17, ink)
-                    look = {"ha": "center", "va": "center", "fontsize": 5.2, "color": ink}
-                    axes.text(column, row + 0.37, f"{values[element]:.3f}", **look)
-            line[0].set_ylabel(f"{name}\n{total['pairs'][name, MODELS[0], 0]} pairs")
-            _bar(fig, image, line, fraction=0.03, pad=0.01, aspect=18)
-        for model, axes in zip(MODELS, panels[0], strict=True):
-            axes.set_title(model)
-        _plain(panels.flat)
+    fig, panels = subplots(len(names), len(MODELS), 1.95 * len(names) + 0.2, squeeze=False)
+    for name, line in zip(names, panels, strict=True):
+        top = means[name].max()
+        for model, axes in zip(MODELS, line, strict=True):
+            values = means[name, model].to_numpy()
+            image = axes.imshow(values[group.layout.index], vmin=0, vmax=top)
+            for (row, column), element in np.ndenumerate(group.layout.index):
+                ink = INK if values[element] > 0.6 * top else "white"
+                _glyph(axes, group, int(element), (column, row - 0.17), 0.17, ink)
+                look = {"ha": "center", "va": "center", "fontsize": 5.2, "color": ink}
+                axes.text(column, row + 0.37, f"{values[element]:.3f}", **look)
+        line[0].set_ylabel(f"{name}\n{total['pairs'][name, MODELS[0], 0]} pairs")
+        _bar(fig, image, line, fraction=0.03, pad=0.01, aspect=18)
+    for model, axes in zip(MODELS, panels[0], strict=True):
+        axes.set_title(model)
+    _plain(panels.flat)
     return fig
 
 
@@ -212,16 +207,13 @@ def _gap(rows: pd.DataFrame) -> Figure:
     """Draw error and gap of each kind and model."""
     names = rows["set"].unique()
     columns = {"error": "error of the pairs as they are", "gap": "gap along the orbit"}
-    with styled():
-        fig = figure(PAGE, 2.5 * len(names))
-        panels = np.atleast_2d(fig.subplots(len(names), 2, sharey="row"))
-        for name, line in zip(names, panels, strict=True):
-            for axes, (column, title) in zip(line, columns.items(), strict=True):
-                _dots_by_kind(axes, rows[rows["set"] == name], column)
-                axes.set_title(f"{name}: {title}", loc="left", fontsize=8)
-        look = {"title": "dots: pairs · bars: means", "title_fontsize": 7, "ncols": 4}
-        handles = panels[0, 0].get_legend_handles_labels()
-        fig.legend(*handles, loc="outside lower center", **look)
+    fig, panels = subplots(len(names), 2, 2.5 * len(names), sharey="row", squeeze=False, grid="x")
+    for name, line in zip(names, panels, strict=True):
+        for axes, (column, title) in zip(line, columns.items(), strict=True):
+            _dots_by_kind(axes, rows[rows["set"] == name], column)
+            axes.set_title(f"{name}: {title}", loc="left", fontsize=8)
+    title = "dots: pairs · bars: means"
+    legend_outside(panels[0, 0], title=title, title_fontsize=7, ncols=4)
     return fig
 
 
@@ -239,57 +231,48 @@ def _dots_by_kind(axes: Any, rows: pd.DataFrame, column: str) -> None:
     axes.set(ylim=(len(kinds) - 0.45, -0.55), xscale="log", xlabel="pixels")
     axes.xaxis.set_minor_formatter(lambda value, _: "")
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.grid(axis="x")
 
 
 def _time(rows: pd.DataFrame) -> Figure:
     """Draw what reversed time does to each pair against the length of u . grad u."""
     top = rows["self_advection"].max() * 1.15
-    with styled():
-        fig = figure(PAGE, 2.6)
-        panels = fig.subplots(1, len(MODELS), sharex=True, sharey=True)
-        for axes, (model, color) in zip(panels, model_colors(MODELS).items(), strict=True):
-            for name, marker in zip(rows["set"].unique(), "ox", strict=False):
-                here = rows[(rows["set"] == name) & (rows["model"] == model)]
-                x, y = here["self_advection"], here["time_difference"]
-                look: dict[str, Any] = {"color": color, "ms": 3.5, "alpha": 0.7}
-                axes.plot(x[y <= top], y[y <= top], marker, label=name, **look)
-                axes.plot(x[y > top], np.full((y > top).sum(), 0.97 * top), "^", **look)
-            axes.plot([0, top], [0, top], color=INK, lw=0.8, ls="--")
-            axes.set_title(model, color=color)
-            axes.set(xlabel="mean of |u · ∇u| (px)", ylim=(0, top))
-            axes.grid()
-        panels[0].set_ylabel("forward and backward\npredictions differ by (px)")
-        panels[0].legend(loc="upper left", fontsize=7)
+    fig, panels = subplots(1, len(MODELS), 2.6, sharex=True, sharey=True, grid="both")
+    for axes, (model, color) in zip(panels, model_colors(MODELS).items(), strict=True):
+        for name, marker in zip(rows["set"].unique(), "ox", strict=False):
+            here = rows[(rows["set"] == name) & (rows["model"] == model)]
+            x, y = here["self_advection"], here["time_difference"]
+            look: dict[str, Any] = {"color": color, "ms": 3.5, "alpha": 0.7}
+            axes.plot(x[y <= top], y[y <= top], marker, label=name, **look)
+            axes.plot(x[y > top], np.full((y > top).sum(), 0.97 * top), "^", **look)
+        axes.plot([0, top], [0, top], color=INK, lw=0.8, ls="--")
+        axes.set_title(model, color=color)
+        axes.set(xlabel="mean of |u · ∇u| (px)", ylim=(0, top))
+    panels[0].set_ylabel("forward and backward\npredictions differ by (px)")
+    panels[0].legend(loc="upper left", fontsize=7)
     return fig
 
 
 def _rotations(rows: pd.DataFrame) -> Figure:
     """Draw error against angle, for all pairs and for each kind."""
     kinds = {"all pairs": rows} | dict(iter(rows.groupby("kind", sort=False)))
-    with styled():
-        fig = figure(PAGE, 4.4)
-        panels = fig.subplots(2, 4, subplot_kw={"projection": "polar"}).flat
-        for axes, (kind, here) in zip(panels, kinds.items(), strict=False):
-            curves = here.pivot_table("error", "angle", "model")
-            turn = np.deg2rad([*curves.index, curves.index[0] + 360])
-            for model, color in model_colors(MODELS).items():
-                curve = curves[model].to_numpy()
-                axes.plot(turn, [*curve, curve[0]], color=color, label=model, lw=1.3)
-            axes.set_theta_zero_location("N")
-            axes.set_ylim(0, curves.max().max() * 1.05)
-            axes.set_thetagrids(range(0, 360, 90))
-            axes.yaxis.set_major_locator(MaxNLocator(2, steps=[1, 2, 2.5, 5, 10], prune="lower"))
-            axes.tick_params(labelsize=6, pad=0, colors=SOFT)
-            axes.set_title(kind, fontsize=8)
-            axes.spines["polar"].set_visible(False)
-        for axes in fig.axes[len(kinds) :]:
-            axes.set_visible(False)
-        look: dict[str, Any] = {
-            "title": "radius: end-point error in pixels · angle: rotation of the input"
-        }
-        handles = fig.axes[0].get_legend_handles_labels()
-        fig.legend(*handles, loc="outside lower center", ncols=4, title_fontsize=7, **look)
+    fig, panels = subplots(2, 4, 4.4, subplot_kw={"projection": "polar"})
+    for axes, (kind, here) in zip(panels.flat, kinds.items(), strict=False):
+        curves = here.pivot_table("error", "angle", "model")
+        turn = np.deg2rad([*curves.index, curves.index[0] + 360])
+        for model, color in model_colors(MODELS).items():
+            curve = curves[model].to_numpy()
+            axes.plot(turn, [*curve, curve[0]], color=color, label=model, lw=1.3)
+        axes.set_theta_zero_location("N")
+        axes.set_ylim(0, curves.max().max() * 1.05)
+        axes.set_thetagrids(range(0, 360, 90))
+        axes.yaxis.set_major_locator(MaxNLocator(2, steps=[1, 2, 2.5, 5, 10], prune="lower"))
+        axes.tick_params(labelsize=6, pad=0, colors=SOFT)
+        axes.set_title(kind, fontsize=8)
+        axes.spines["polar"].set_visible(False)
+    for axes in fig.axes[len(kinds) :]:
+        axes.set_visible(False)
+    title = "radius: end-point error in pixels · angle: rotation of the input"
+    legend_outside(fig.axes[0], ncols=4, title=title, title_fontsize=7)
     return fig
 
 
@@ -298,24 +281,23 @@ def _maps(example: Example) -> Figure:
     group, models = parse(GROUP), list(example["models"])
     shown = {name: models.index(name) for name in ("farneback", "directed")}
     top = float(np.quantile(example["error_map"][list(shown.values())], 0.99))
-    with styled():
-        fig = figure(PAGE, 3.9)
-        outer: Any = fig.subfigures(1, 2, wspace=0.02)
-        for part, (model, number) in zip(outer, shown.items(), strict=True):
-            panels = part.subplots(4, 4)
-            for (row, column), element in np.ndenumerate(group.layout.index):
-                axes, error = panels[row, column], example["error_map"][number, element]
-                image = axes.imshow(error.astype(float), vmin=0, vmax=top)
-                score = f"{example['score'][number, element]:.3f}"
-                axes.set_title(score, fontsize=6, pad=2, fontweight="normal")
-                corner = axes.inset_axes((-0.34, 0.52, 0.32, 0.48))
-                _glyph(corner, group, int(element), (0.0, -0.35), 0.5, INK)
-                corner.set(xlim=(-1, 1), ylim=(1.2, -1.2))
-                corner.set_axis_off()
-            _plain(panels.flat)
-            part.suptitle(model, fontsize=9)
-            look = {"fraction": 0.05, "shrink": 0.7, "aspect": 40}
-            _bar(part, image, panels.flat, location="bottom", **look)
+    fig = figure(PAGE, 3.9)
+    outer: Any = fig.subfigures(1, 2, wspace=0.02)
+    for part, (model, number) in zip(outer, shown.items(), strict=True):
+        panels = part.subplots(4, 4)
+        for (row, column), element in np.ndenumerate(group.layout.index):
+            axes, error = panels[row, column], example["error_map"][number, element]
+            image = axes.imshow(error.astype(float), vmin=0, vmax=top)
+            score = f"{example['score'][number, element]:.3f}"
+            axes.set_title(score, fontsize=6, pad=2, fontweight="normal")
+            corner = axes.inset_axes((-0.34, 0.52, 0.32, 0.48))
+            _glyph(corner, group, int(element), (0.0, -0.35), 0.5, INK)
+            corner.set(xlim=(-1, 1), ylim=(1.2, -1.2))
+            corner.set_axis_off()
+        _plain(panels.flat)
+        part.suptitle(model, fontsize=9)
+        look = {"fraction": 0.05, "shrink": 0.7, "aspect": 40}
+        _bar(part, image, panels.flat, location="bottom", **look)
     return fig
 
 
@@ -325,22 +307,20 @@ def _quivers(example: Example) -> Figure:
     worst = int(example["score"][models.index("directed")].argmax())
     top = float(np.quantile(example["error_map"].astype(float), 0.99))
     fastest = float(np.linalg.norm(example["truth_map"].astype(float), axis=2).max())
-    with styled():
-        fig = figure(PAGE, 3.3)
-        panels = fig.subplots(2, 1 + len(MODELS))
-        for line, element in zip(panels, (group.identity, worst), strict=True):
-            line[0].set(facecolor="#f2f2f2", aspect="equal", ylabel=_words(group, element))
-            _arrows(line[0], example["truth_map"][0, element], fastest)
-            for axes, number in zip(line[1:], map(models.index, MODELS), strict=True):
-                error = example["error_map"][number, element].astype(float)
-                image = axes.imshow(error, vmin=0, vmax=top, alpha=0.8)
-                _arrows(axes, example["flow_map"][number, element], fastest)
-                axes.set_xlabel(f"{example['score'][number, element]:.3f} px", fontsize=7)
-        titles = {"truth": INK} | model_colors(MODELS)
-        for axes, (name, color) in zip(panels[0], titles.items(), strict=True):
-            axes.set_title(name, color=color)
-        _plain(panels.flat)
-        _bar(fig, image, panels.flat, fraction=0.02, pad=0.01, aspect=30)
+    fig, panels = subplots(2, 1 + len(MODELS), 3.3)
+    for line, element in zip(panels, (group.identity, worst), strict=True):
+        line[0].set(facecolor="#f2f2f2", aspect="equal", ylabel=_words(group, element))
+        _arrows(line[0], example["truth_map"][0, element], fastest)
+        for axes, number in zip(line[1:], map(models.index, MODELS), strict=True):
+            error = example["error_map"][number, element].astype(float)
+            image = axes.imshow(error, vmin=0, vmax=top, alpha=0.8)
+            _arrows(axes, example["flow_map"][number, element], fastest)
+            axes.set_xlabel(f"{example['score'][number, element]:.3f} px", fontsize=7)
+    titles = {"truth": INK} | model_colors(MODELS)
+    for axes, (name, color) in zip(panels[0], titles.items(), strict=True):
+        axes.set_title(name, color=color)
+    _plain(panels.flat)
+    _bar(fig, image, panels.flat, fraction=0.02, pad=0.01, aspect=30)
     return fig
 
 

@@ -11,8 +11,7 @@ import torch
 
 from orbical import scan
 from orbical.actions import ImagePair, VectorField
-from orbical.datasets import particle_pairs, piv
-from orbical.errors import InputError
+from orbical.datasets import particle_pairs
 from orbical.groups import parse
 from orbical.tasks import Flow
 from orbical.zoo import flownet
@@ -23,8 +22,7 @@ from ..framework.audits import audit_rows
 from ..framework.packs import write_pack
 from .measures import Row, milliseconds, principal_components, sample_rows, truth_time_rows
 from .settings import GROUP, KINDS, SEED, Settings
-
-Pairs = Mapping[str, Any]
+from .trainings import Pairs, cai, generated
 
 
 def estimators() -> dict[str, Any]:
@@ -35,15 +33,8 @@ def estimators() -> dict[str, Any]:
 
 def data_sets(settings: Settings) -> dict[str, Pairs]:
     """Return the generated pairs, and those of Cai et al. if they are at hand."""
-    made: dict[str, Pairs] = {
-        "generated": particle_pairs(settings.pairs * KINDS, settings.size, seed=SEED)
-    }
-    if settings.real:
-        try:
-            made["Cai et al."] = piv()
-        except InputError:
-            print("the pairs of Cai et al. are not at hand: left out", flush=True)
-    return made
+    measured = cai() if settings.real else None
+    return {"generated": generated(settings)} | ({"Cai et al.": measured} if measured else {})
 
 
 def scan_kinds(

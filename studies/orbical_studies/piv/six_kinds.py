@@ -29,6 +29,7 @@ from ..framework import Results
 from . import scans
 from .measures import Row
 from .settings import Settings
+from .training_means import averaged
 from .trainings import Pairs, measured
 
 if TYPE_CHECKING:
@@ -65,18 +66,12 @@ def pairs_by_kind(settings: Settings) -> Iterator[tuple[str, Pairs]]:
 
 def decided(rows: DataFrame) -> dict[str, Any]:
     """Apply the rule: `gaps` by kind and estimator, `means` over all pairs, and what `holds`."""
-    columns = ["gap", "gap_plane", "rmse"]
-
-    def mean_square(by: Any) -> DataFrame:
-        squares = rows[columns].pow(2).groupby([rows[name] for name in by], sort=False)
-        return squares.mean().pow(0.5)
-
-    means, kinds = mean_square(["model"]), mean_square(["kind", "model"])["gap"].unstack("model")
-    gap = means["gap"]
-    spared = kinds.loc[list(SOLVERS)]
+    means, kinds = averaged(rows, ["model"]), averaged(rows, ["kind", "model"])
+    gap, gaps = means["gap"], kinds["gap"].unstack("model")
+    spared = gaps.loc[list(SOLVERS)]
     return {
-        "kinds": kinds,
-        "means": means.join(rows.groupby("model")[["error", "error_worst"]].mean()),
+        "kinds": gaps,
+        "means": means,
         "pairs": len(rows) // rows["model"].nunique(),
         "holds": {
             "nearly": bool(means["gap_plane"]["farneback"] <= 0.1 * means["rmse"]["farneback"]),

@@ -28,7 +28,7 @@ def trained_here(results: Results) -> pd.DataFrame:
     return pd.concat([trained, again], join="inner", ignore_index=True)
 
 
-def _averaged(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+def averaged(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Average the columns over rows of equal keys; of gaps and of RMSE, the squares."""
     numbers = rows.select_dtypes("number").columns.difference(keys)
     squared = rows.assign(**{name: rows[name] ** 2 for name in ROOTS})
@@ -39,7 +39,7 @@ def _averaged(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 def by_training(rows: pd.DataFrame, kind: str | None = None) -> pd.DataFrame:
     """Return means over pairs: rows (set, training), columns (quantity, model)."""
     rows = rows if kind is None else rows[rows["kind"] == kind]
-    return _averaged(rows, ["set", "training", "model"]).unstack("model")
+    return averaged(rows, ["set", "training", "model"]).unstack("model")
 
 
 def holds(rows: pd.DataFrame) -> dict[str, bool]:
@@ -72,7 +72,7 @@ def holds(rows: pd.DataFrame) -> dict[str, bool]:
 def interval(rows: pd.DataFrame, column: str, model: str, name: str) -> tuple[float, float, float]:
     """Return a mean over pairs and trainings, with its 95 % interval over pairs."""
     rows = rows[(rows["model"] == model) & (rows["set"] == name)]
-    values = _averaged(rows, ["name"])[column].to_numpy()
+    values = averaged(rows, ["name"])[column].to_numpy()
     return bootstrap_interval(values, _root_mean_square if column in ROOTS else np.mean)
 
 
@@ -82,7 +82,7 @@ def _root_mean_square(values: np.ndarray) -> float:
 
 def tests(rows: pd.DataFrame) -> pd.DataFrame:
     """Test the two differences of the summary over pairs in each set, with Holm's correction."""
-    pairs = _averaged(rows, ["set", "name", "model"]).unstack("model")
+    pairs = averaged(rows, ["set", "name", "model"]).unstack("model")
     wanted = {"gap": ("directed", "symmetric"), "error": ("symmetric", "directed")}
     found_rows = []
     for column, (more, less) in wanted.items():

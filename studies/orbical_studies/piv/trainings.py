@@ -48,26 +48,34 @@ def trials(settings: Settings) -> Iterator[Trial]:
         yield from (Trial(model, training) for model in flownet.NAMES)
 
 
-def pack(settings: Settings, results: Results) -> None:
-    """Write the pairs of Cai et al., if they are at hand, as a small file."""
+def generated(settings: Settings) -> Pairs:
+    """Return the generated pairs, as many of each kind."""
+    return particle_pairs(settings.pairs * KINDS, settings.size, seed=SEED)
+
+
+def cai() -> Pairs | None:
+    """Read the pairs of Cai et al., if they are at hand."""
     try:
-        data = piv()
+        return piv()
     except InputError:
         print("the pairs of Cai et al. are not at hand: left out", flush=True)
-        return
-    arrays = {
-        "pair": (255 * data["pair"]).round().byte().numpy(),
-        "flow": data["flow"].numpy().astype(np.float16),
-        **{name: np.array(data[name]) for name in ("names", "kinds")},
-    }
-    write_pack(results.work / FILE, arrays)
+        return None
+
+
+def pack(settings: Settings, results: Results) -> None:
+    """Write the pairs of Cai et al., if they are at hand, as a small file."""
+    if data := cai():
+        arrays = {
+            "pair": (255 * data["pair"]).round().byte().numpy(),
+            "flow": data["flow"].numpy().astype(np.float16),
+            **{name: np.array(data[name]) for name in ("names", "kinds")},
+        }
+        write_pack(results.work / FILE, arrays)
 
 
 def pairs_to_ask(settings: Settings, work: Path) -> dict[str, Pairs]:
     """Return the generated pairs of the study and, if packed, those of Cai et al."""
-    made: dict[str, Pairs] = {
-        "generated": particle_pairs(settings.pairs * KINDS, settings.size, seed=SEED)
-    }
+    made = {"generated": generated(settings)}
     if settings.real and (work / FILE).is_file():
         arrays = read_pack(work / FILE)
         made["Cai et al."] = {

@@ -9,20 +9,16 @@ Section 3.3 and Fig. 11 of Zhao et al., "Evaluating Machine Learning Models with
 
 from __future__ import annotations
 
-from ..framework import Study
-from .collecting import collect
-from .training import Settings, pack, train
-from .transformer import collect_transformer, train_transformer
-from .worst_cases import worst
+from ..framework import Study, deferred_steps
+from .training import Settings
 
-study = Study(
-    name="point-clouds",
-    description=__doc__,
-    settings=Settings(),
-    steps={
-        **{"pack": pack, "train": train, "collect": collect, "worst": worst},
-        **{"transformer": train_transformer, "collect-transformer": collect_transformer},
-    },
-    report=f"{__name__}.report",
-    palette=256,
-)
+STEPS = {
+    "pack": "training:pack",
+    "train": "training:train",
+    "collect": "collecting:collect",
+    "worst": "collecting:worst",
+    "transformer": "transformer:train_transformer",
+    "collect-transformer": "transformer:collect_transformer",
+}
+steps = deferred_steps(__name__, STEPS)
+study = Study("point-clouds", __doc__, Settings(), steps, report=f"{__name__}.report", palette=256)

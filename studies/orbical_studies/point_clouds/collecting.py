@@ -12,17 +12,34 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from orbical.actions import Points
 from orbical.calibration import compare_means, ece, holm
 from orbical.groups import Group, parse
+from orbical.tasks import Classification
 
-from ..framework import Results
+from ..framework import Results, rows_of
 from ..framework.results import Row
 from ..framework.training import finished, read_trained
-from .training import DATA_SETS, NETWORKS, Settings, probabilities, trials
+from ..hidden_failures import searched
+from .training import (
+    DATA_SETS,
+    NETWORKS,
+    WHOLE,
+    Settings,
+    Trial,
+    first_of_each,
+    probabilities,
+    trained_network,
+    trials,
+    unpack,
+)
 
 BINS, DRAWS = 15, 100
 GROUPS = ("slices", "ball")
 BATHTUB = "bathtub"
+SEARCHED, EACH = "modelnet10", 10
+"""The data set whose worst cases are searched, and how many clouds of each class."""
+
 QUANTITIES = ("upright", "ball", "lost")
 CONTRASTS = (
     ("augmented", "plain"),
@@ -83,9 +100,8 @@ def collect(settings: Settings, results: Results) -> None:
     names = first.arrays["classes"][first.arrays["labels"]]
     chosen = chosen_samples(scores, names, first.groups["slices"].identity)
     columns = {f"{n}/{k}": v[row] for n, row in chosen.items() for k, v in scores.items()}
-    lines = zip(*columns.values(), strict=True)
-    rounded = ([round(float(v), 4) for v in line] for line in lines)
-    results.write("individual", [dict(zip(columns, line, strict=True)) for line in rounded])
+    rounded = {name: values.astype(float).round(4) for name, values in columns.items()}
+    results.write("individual", rows_of({}, rounded))
     results.write("chosen", [chosen_row(first, *item) for item in chosen.items()])
 
 
@@ -164,13 +180,12 @@ def summary_row(answers: Answers) -> Row:
     return row
 
 
-def element_rows(kinds: Sequence[Sequence[Answers]], name: str) -> list[Row]:
+def element_rows(kinds: Sequence[Sequence[Answers]], name: str) -> Sequence[Row]:
     """Measure accuracy, confidence and ECE of every kind of network at each rotation.
 
     The seeds of a kind count together; columns are called `DATA/NETWORK/QUANTITY`.
     """
-    coords = kinds[0][0].groups[name].coords
-    columns = {key: np.asarray(values).tolist() for key, values in coords.items()}
+    columns = {**kinds[0][0].groups[name].coords}
     for alike in kinds:
         both = zip(*(answers.pairs(name) for answers in alike), strict=True)
         confidence, correct = (torch.cat(parts, 1) for parts in both)
@@ -181,9 +196,8 @@ def element_rows(kinds: Sequence[Sequence[Answers]], name: str) -> list[Row]:
         }
         for quantity, values in found.items():
             column = f"{alike[0].row['data']}/{alike[0].row['network']}/{quantity}"
-            columns[column] = [round(value, 4) for value in values.tolist()]
-    lines = zip(*columns.values(), strict=True)
-    return [dict(zip(columns, line, strict=True)) for line in lines]
+            columns[column] = values.numpy().round(4)
+    return rows_of({}, columns)
 
 
 def class_rows(alike: Sequence[Answers]) -> Iterator[Row]:
@@ -244,3 +258,20 @@ def chosen_row(answers: Answers, name: str, sample: int) -> Row:
         "class": str(answers.arrays["classes"][answers.arrays["labels"][sample]]),
         **{group: answers.groups[group].spec for group in GROUPS},
     }
+
+
+def worst(settings: Settings, results: Results) -> None:
+    """Search the worst rotation between the scanned ones, of the first test clouds of each class.
+
+    The networks are those of the first training.
+    """
+    chosen = finished([Trial(SEARCHED, name, WHOLE) for name in NETWORKS], results.work)
+    networks = {
+        trial.network: trained_network(trial, arrays, settings)
+        for trial, (_, arrays) in zip(chosen, read_trained(chosen, results.work), strict=True)
+    }
+    _, test = unpack(results.work / f"{SEARCHED}.npz")
+    rows = first_of_each(test, EACH)
+    data = test.points[rows, : settings.points], test.labels[rows]
+    found = searched(networks, data, settings.ball, Classification(Points()))
+    results.write("worst", [{"network": name, **counts} for name, counts in found.items()])

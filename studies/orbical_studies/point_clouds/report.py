@@ -14,10 +14,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from orbical.errors import InputError
-from orbical.figures import PAGE, aggregate, cloud_picture, figure, individual, model_colors, styled
+from orbical.figures import aggregate, cloud_picture, individual, model_colors
 from orbical.groups import Group, parse
 
-from ..framework import Results
+from ..framework import Results, where
+from ..framework.drawing import subplots
 from ..framework.statistics import wilson
 from ..hidden_failures import with_shares
 from .collecting import BATHTUB
@@ -147,9 +148,8 @@ class Measured:
 
         It is clear if its corrected p value is below 0.05 and all trainings agree.
         """
-        rows = self._results["contrasts"]
         wanted = {"data": data, "first": first, "second": second, "quantity": quantity}
-        (row,) = rows[(rows[list(wanted)] == pd.Series(wanted)).all(axis=1)].iloc
+        (row,) = where(self._results["contrasts"], **wanted).iloc
         clear = row["p_holm"] < 0.05 and row["same_sign"] == len(self.at(first, data))
         return pd.Series({**row, "sign": int(np.sign(row["difference"])) if clear else 0})
 
@@ -265,7 +265,6 @@ def _individual(results: Results, chosen: dict[str, Any], clouds: Any) -> Figure
 def _by_degrees(ax: Any, xlabel: str, title: str) -> None:
     ax.set(xlabel=xlabel, ylim=(0, 1.02), title=title)
     ax.set_xticks([0, 45, 90, 135, 180], ["0°", "45°", "90°", "135°", "180°"])
-    ax.grid(True)
 
 
 def _angle(results: Results) -> Figure:
@@ -273,19 +272,17 @@ def _angle(results: Results) -> Figure:
     networks, data_sets = list(ORIGINALS.values()), _names(results, "data")
     colors = model_colors(_names(results, "network"))
     lines = dict(zip(AXES, (":", "-", "--"), strict=True))
-    with styled():
-        fig = figure(PAGE, 2.9)
-        panels = fig.subplots(1, len(data_sets), sharey=True)
-        for ax, data in zip(panels, data_sets, strict=True):
-            for network in networks:
-                for axis, line in lines.items():
-                    by_angle = _about_axis(results, data, network, axis)
-                    ax.plot(by_angle, line, color=colors[network], lw=1.3)
-            _by_degrees(ax, "angle of rotation", TITLES[data])
-        panels[0].set_ylabel("accuracy")
-        handles = [Line2D([], [], color=colors[name], label=name) for name in networks]
-        handles += [Line2D([], [], color="0.3", ls=lines[a], label=f"about {a}") for a in AXES]
-        fig.legend(handles=handles, loc="outside lower center", ncols=6, fontsize=7)
+    fig, panels = subplots(1, len(data_sets), 2.9, sharey=True, grid="both")
+    for ax, data in zip(panels, data_sets, strict=True):
+        for network in networks:
+            for axis, line in lines.items():
+                by_angle = _about_axis(results, data, network, axis)
+                ax.plot(by_angle, line, color=colors[network], lw=1.3)
+        _by_degrees(ax, "angle of rotation", TITLES[data])
+    panels[0].set_ylabel("accuracy")
+    handles = [Line2D([], [], color=colors[name], label=name) for name in networks]
+    handles += [Line2D([], [], color="0.3", ls=lines[a], label=f"about {a}") for a in AXES]
+    fig.legend(handles=handles, loc="outside lower center", ncols=6, fontsize=7)
     return fig
 
 
@@ -294,14 +291,12 @@ def _tilt(results: Results) -> Figure:
     networks = _names(results, "network")
     tilt, colors = tilt_of(_group(results, "ball")), model_colors(networks)
     dots = {"s": 3, "lw": 0, "alpha": 0.5, "rasterized": True}
-    with styled():
-        fig = figure(PAGE, 2.7)
-        panels = fig.subplots(1, 2, sharey=True)
-        for ax, quantity in zip(panels, ("accuracy", "confidence"), strict=True):
-            for network in networks:
-                values = results["ball"][f"{DECIDES}/{network}/{quantity}"]
-                ax.scatter(tilt, values, color=colors[network], label=network, **dots)
-            _by_degrees(ax, "tilt of the upright axis", quantity)
-        panels[0].set_ylabel("over all test clouds")
-        panels[1].legend(loc="lower right", markerscale=3)
+    fig, panels = subplots(1, 2, 2.7, sharey=True, grid="both")
+    for ax, quantity in zip(panels, ("accuracy", "confidence"), strict=True):
+        for network in networks:
+            values = results["ball"][f"{DECIDES}/{network}/{quantity}"]
+            ax.scatter(tilt, values, color=colors[network], label=network, **dots)
+        _by_degrees(ax, "tilt of the upright axis", quantity)
+    panels[0].set_ylabel("over all test clouds")
+    panels[1].legend(loc="lower right", markerscale=3)
     return fig

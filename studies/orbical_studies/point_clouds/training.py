@@ -21,8 +21,9 @@ from ..framework import Results, TrainingSettings, option
 from ..framework.packs import read_pack, write_pack
 from ..framework.training import device
 from ..framework.training import train as train_all
+from ..networks import parameters_of
 from ..networks.point_attention import PointAttention
-from ..zoo_training import point_networks
+from ..zoo_training import build, point_networks
 
 NETWORKS = ("plain", "augmented", "attention", "attention-augmented", "invariant")
 WHOLE = 0  # the seed whose weights and probabilities of the true class are kept
@@ -97,6 +98,12 @@ def trials(settings: Settings) -> Iterator[Trial]:
             yield from (Trial(data, network, seed) for seed in range(settings.seeds))
 
 
+def first_of_each(clouds: PointClouds, count: int) -> Tensor:
+    """Return the places of the first clouds of each class."""
+    labels = clouds.labels
+    return torch.cat([(labels == label).nonzero()[:count, 0] for label in labels.unique()])
+
+
 def pack(settings: Settings, results: Results) -> None:
     """Write both data sets as small files."""
     for name, read in SOURCES.items():
@@ -132,13 +139,18 @@ def _load(settings: Settings, work: Path) -> tuple[Settings, dict[str, Halves]]:
     return settings, {name: unpack(work / f"{name}.npz") for name in DATA_SETS}
 
 
+def fit(network: nn.Module, clouds: PointClouds, trial: Trial, settings: Settings) -> None:
+    """Train a network, with rotations if it is an augmented one."""
+    rotate, points = trial.network.endswith("augmented"), settings.points
+    known = (clouds.points, clouds.labels, rotate, settings.steps, points, trial.seed)
+    point_networks.train(network, *known)
+
+
 def make(trial: Trial, classes: int, widths: tuple[int, ...]) -> nn.Module:
     """Build the untrained network of a trial."""
     if not trial.network.startswith("attention"):
         return point_networks.make(trial.network, classes, trial.seed, widths)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(trial.seed)
-        return PointAttention(classes)
+    return build(lambda: PointAttention(classes), trial.seed)
 
 
 def run(
@@ -153,20 +165,12 @@ def run(
     settings, (training, test) = loaded[0], loaded[1][trial.data]
     network = make(trial, len(test.classes), settings.widths).to(device())
     started = time.perf_counter()
-    point_networks.train(
-        network,
-        training.points,
-        training.labels,
-        rotate=trial.network.endswith("augmented"),
-        steps=settings.steps,
-        points=settings.points,
-        seed=trial.seed,
-    )
+    fit(network, training, trial, settings)
     trained = time.perf_counter()
     arrays = {"labels": test.labels.numpy(), "classes": np.array(test.classes)}
     groups = {"slices": settings.slices, "ball": settings.ball}
     row = {"train": len(training.labels), "steps": settings.steps, **groups}
-    row["parameters"] = sum(values.numel() for values in network.parameters())
+    row["parameters"] = parameters_of(network)
     points = test.points[:, : settings.points]
     for name, text in groups.items():
         found = evaluate(network, points, test.labels, parse(text), settings.batch)

@@ -20,20 +20,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from orbical.calibration import compare_means
 from orbical.groups import parse
 
-from ..framework import Results
+from ..framework import Results, rows_of
 from ..framework.statistics import wilson
 from ..framework.training import Trained, device, finished, read_trained
 from ..framework.training import train as train_all
 from ..networks import parameters_of
 from ..networks.point_transformer import PointTransformer
-from ..zoo_training import point_networks
+from ..zoo_training import build
 from .collecting import BATHTUB
-from .training import Halves, Settings, Trial, evaluate, unpack
+from .training import Halves, Settings, Trial, evaluate, first_of_each, fit, unpack
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -66,19 +65,9 @@ def _load(settings: Settings, work: Path) -> tuple[Settings, Halves]:
 def run(loaded: tuple[Settings, Halves], trial: Trial) -> Trained:
     """Train one network, and evaluate it on the first test clouds of each class."""
     settings, (training, test) = loaded
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(trial.seed)
-        network = PointTransformer(len(test.classes)).to(device())
-    point_networks.train(
-        network,
-        training.points,
-        training.labels,
-        rotate=trial.network == AUGMENTED,
-        steps=settings.steps,
-        points=settings.points,
-        seed=trial.seed,
-    )
-    rows = torch.cat([(test.labels == label).nonzero()[:EACH, 0] for label in test.labels.unique()])
+    network = build(lambda: PointTransformer(len(test.classes)), trial.seed).to(device())
+    fit(network, training, trial, settings)
+    rows = first_of_each(test, EACH)
     points, labels = test.points[rows, : settings.points], test.labels[rows]
     found = evaluate(network, points, labels, parse(settings.ball), settings.batch)
     arrays = {name: found[name] for name in ("predicted", "confidence")}
@@ -145,8 +134,5 @@ def collect_transformer(settings: Settings, results: Results) -> None:
                 }
             )
     results.write("transformer", rows)
-    columns = {name: np.asarray(values) for name, values in group.coords.items()}
-    for name, each in along.items():
-        columns[f"{DATA}/{name}/accuracy"] = np.mean(each, 0).round(4)
-    lines = zip(*(values.tolist() for values in columns.values()), strict=True)
-    results.write("transformer-ball", [dict(zip(columns, line, strict=True)) for line in lines])
+    means = {f"{DATA}/{name}/accuracy": np.mean(each, 0).round(4) for name, each in along.items()}
+    results.write("transformer-ball", rows_of({}, {**group.coords, **means}))

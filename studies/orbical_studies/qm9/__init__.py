@@ -9,21 +9,16 @@ Equivariant Functions".
 
 from __future__ import annotations
 
-from ..framework import Study
-from .collecting import collect
-from .packing import pack
-from .penalty import collect_penalty, pack_penalty, train_penalty
+from ..framework import Study, deferred_steps
 from .settings import Settings
-from .training import train
 
-study = Study(
-    name="qm9",
-    description=__doc__,
-    settings=Settings(),
-    steps={
-        **{"pack": pack, "train": train, "collect": collect},
-        **{"pack-penalty": pack_penalty, "train-penalty": train_penalty},
-        "collect-penalty": collect_penalty,
-    },
-    report=f"{__name__}.report",
-)
+STEPS = {
+    "pack": "packing:pack",
+    "train": "training:train",
+    "collect": "collecting:collect",
+    "pack-penalty": "penalty:pack_penalty",
+    "train-penalty": "penalty:train_penalty",
+    "collect-penalty": "penalty:collect_penalty",
+}
+steps = deferred_steps(__name__, STEPS)
+study = Study("qm9", __doc__, Settings(), steps, report=f"{__name__}.report")

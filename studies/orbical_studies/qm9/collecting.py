@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from scipy.stats import t
 from orbical.bounds import ValueTable, nll_optimal_bleed
 
 from ..data.qm9_molecules import PROPERTIES as KNOWN
-from ..framework import Results
+from ..framework import Results, rows_of
 from ..framework.results import Row
 from ..framework.training import read_trained
 from ..student import student_scale
@@ -28,6 +29,7 @@ from .settings import (
     PROPERTIES,
     SHOWN,
     Settings,
+    Trial,
     trials,
 )
 
@@ -96,8 +98,7 @@ class Truth:
 def collect(settings: Settings, results: Results) -> None:
     """Measure every training."""
     truth = Truth(unpack(results.work, torch.device("cpu")))
-    read = read_trained(sorted(trials(settings), key=str), results.work)
-    every = [Training(row, {k: v.astype(float) for k, v in kept.items()}) for row, kept in read]
+    every = trainings(sorted(trials(settings), key=str), results.work)
     more = [one for one in every if one.row["seed"] in settings.more_seeds]
     trained = [one for one in every if one not in more]
     shared = [one for one in trained if one.row["target"] == ALL]
@@ -112,6 +113,12 @@ def collect(settings: Settings, results: Results) -> None:
     results.write("agreement", agreements(main))
     results.write("molecules", shown_molecules(truth, main, settings.seeds[0]))
     results.write("histogram", histograms(truth, main))
+
+
+def trainings(wanted: Iterable[Trial], work: Path) -> list[Training]:
+    """Read trainings, their arrays in double precision."""
+    read = read_trained(wanted, work)
+    return [Training(row, {k: v.astype(float) for k, v in kept.items()}) for row, kept in read]
 
 
 def result_rows(truth: Truth, one: Training) -> Iterator[Row]:
@@ -270,7 +277,7 @@ def agreements(main: Sequence[Training]) -> Iterator[Row]:
             yield head | dict(zip(("aleatoric", "epistemic"), ranks, strict=True))
 
 
-def shown_molecules(truth: Truth, main: Sequence[Training], seed: int) -> list[Row]:
+def shown_molecules(truth: Truth, main: Sequence[Training], seed: int) -> Sequence[Row]:
     """Return truth and answers of one seed for some test molecules, in units of the property."""
     place = PROPERTIES.index(SHOWN)
     columns = {"truth": truth.test[:MOLECULES, place]}
@@ -281,8 +288,7 @@ def shown_molecules(truth: Truth, main: Sequence[Training], seed: int) -> list[R
             columns[f"{name}_mean"] = float(truth.center[place]) + width * gamma
             for part, values in zip(("aleatoric", "epistemic"), one.variances(place), strict=True):
                 columns[f"{name}_{part}"] = width**2 * values
-    lines = zip(*(values[:MOLECULES].tolist() for values in columns.values()), strict=True)
-    return [dict(zip(columns, line, strict=True)) for line in lines]
+    return rows_of({}, {name: values[:MOLECULES] for name, values in columns.items()})
 
 
 def histograms(truth: Truth, main: Sequence[Training]) -> Iterator[Row]:

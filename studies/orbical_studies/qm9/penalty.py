@@ -14,18 +14,14 @@ from functools import partial
 import torch
 
 from ..framework import Results
-from ..framework.training import device, finished, read_trained
+from ..framework.training import device, finished
 from ..framework.training import train as train_all
-from .collecting import Training, Truth, result_rows
+from .collecting import Truth, result_rows, trainings
 from .packing import pack, unpack
 from .settings import ALL, COMPARED, LIKELIHOOD, PENALTIES, Settings, Trial
 from .training import run
 
 FOLDER, MOLECULES = "penalty", 10_000
-
-
-def _apart(results: Results) -> Results:
-    return Results(results.folder, results.work / FOLDER)
 
 
 def trials(settings: Settings) -> list[Trial]:
@@ -43,19 +39,18 @@ def trials(settings: Settings) -> list[Trial]:
 
 def pack_penalty(settings: Settings, results: Results) -> None:
     """Write the first molecules of each split."""
-    pack(replace(settings, count=settings.count or MOLECULES), _apart(results))
+    pack(replace(settings, count=settings.count or MOLECULES), results.apart(FOLDER))
 
 
 def train_penalty(settings: Settings, results: Results) -> None:
     """Train both networks with each loss."""
-    work = _apart(results).work
+    work = results.apart(FOLDER).work
     train_all(trials(settings), settings, work, partial(unpack, work, device()), run)
 
 
 def collect_penalty(settings: Settings, results: Results) -> None:
     """Write the table `penalty`, of the columns of `results`."""
-    work = _apart(results).work
+    work = results.apart(FOLDER).work
     truth = Truth(unpack(work, torch.device("cpu")))
-    read = read_trained(finished(trials(settings), work), work)
-    every = (Training(row, {k: v.astype(float) for k, v in kept.items()}) for row, kept in read)
+    every = trainings(finished(trials(settings), work), work)
     results.write("penalty", [row for one in every for row in result_rows(truth, one)])

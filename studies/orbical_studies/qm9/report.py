@@ -12,19 +12,11 @@ from matplotlib.ticker import NullLocator
 from scipy.stats import permutation_test, ttest_ind
 
 from orbical.calibration import gence_floor
-from orbical.figures import INK, MODELS, PAGE, figure, model_colors, styled
+from orbical.figures import INK, MODELS, model_colors
 
 from ..framework import Results, number, spread
-from .settings import (
-    ALL,
-    COMPARED,
-    CONTRAST,
-    LIKELIHOOD,
-    NETWORKS,
-    PRINTED,
-    PROPERTIES,
-    SHOWN,
-)
+from ..framework.drawing import legend_outside, subplots
+from .settings import ALL, COMPARED, CONTRAST, LIKELIHOOD, NETWORKS, PRINTED, PROPERTIES, SHOWN
 
 NAMES = "ε LUMO,Δε,U₀,U,U₀ atom,G atom,A,B,C,⟨R²⟩,dipole"
 SYMBOLS = dict(zip(PROPERTIES, NAMES.split(","), strict=True))
@@ -215,8 +207,7 @@ def figures(results: Results) -> Iterator[tuple[str, Figure]]:
     """Draw errors, bleed, calibration, the paper's Fig. 8, and errors along the training."""
     draw = {"errors": _errors, "bleed": _bleed, "calibration": _calibration}
     for name, function in (draw | {"dipole": _dipole, "curves": _curves}).items():
-        with styled():
-            yield f"{name}.png", function(results)
+        yield f"{name}.png", function(results)
 
 
 def _places(names: Iterable[str], network: str) -> list[float]:
@@ -227,7 +218,6 @@ def _named(ax: Any) -> None:
     """Write the properties up the left side, the first on top."""
     ax.set_yticks(range(len(PROPERTIES)), SYMBOLS.values())
     ax.set_ylim(len(PROPERTIES) - 0.4, -0.6)
-    ax.grid(axis="x")
     for place in range(1, len(PROPERTIES)):
         ax.axhline(place - 0.5, color="#EEEEEE", lw=0.6, zorder=0)
 
@@ -260,14 +250,9 @@ def _floors(ax: Any, values: pd.Series, label: str, ls: str = "-") -> None:
     ax.vlines(values, y - 0.38, y + 0.38, color=INK, lw=1.3, ls=ls, label=label)
 
 
-def _legend(fig: Figure, ax: Any, columns: int) -> Figure:
-    fig.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=columns)
-    return fig
-
-
 def _errors(results: Results) -> Figure:
-    fig, rows, limits = figure(PAGE, 4.3), results["results"], results["limits"]
-    panels = fig.subplots(1, 2, sharey=True, sharex=True)
+    rows, limits = results["results"], results["limits"]
+    fig, panels = subplots(1, 2, 4.3, sharey=True, sharex=True, grid="x")
     printed = rows[(rows["loss"] == PRINTED) & (rows["frame"] == "given")]
     titles = ("likelihood after a start by squared error", "printed loss")
     for ax, chosen, title in zip(panels, (_main(results), printed), titles, strict=True):
@@ -277,12 +262,13 @@ def _errors(results: Results) -> Figure:
         ax.set(xscale="log", xlabel="mean absolute error (deviations of the property)")
         ax.set_title(title, loc="left")
         _named(ax)
-    return _legend(fig, panels[0], 6)
+    legend_outside(panels[0], "upper center", ncols=6)
+    return fig
 
 
 def _bleed(results: Results) -> Figure:
-    fig, main, limits = figure(PAGE, 4.4), _main(results), results["limits"]
-    left, right = fig.subplots(1, 2, sharey=True, width_ratios=[2.2, 1])
+    main, limits = _main(results), results["limits"]
+    fig, (left, right) = subplots(1, 2, 4.4, sharey=True, width_ratios=[2.2, 1], grid="x")
     _dots(left, main, "bleed", hollow=True)
     _dots(left, main, "bleed_99")
     _paper_marks(left, limits, "bleed")
@@ -294,12 +280,13 @@ def _bleed(results: Results) -> Figure:
     right.set(xlim=(0, 1.03), xlabel="aleatoric share (median)")
     for ax in (left, right):
         _named(ax)
-    return _legend(fig, left, 4)
+    legend_outside(left, "upper center", ncols=4)
+    return fig
 
 
 def _calibration(results: Results) -> Figure:
-    fig, main = figure(PAGE, 4.0), _main(results)
-    panels = fig.subplots(1, 3, sharey=True)
+    main = _main(results)
+    fig, panels = subplots(1, 3, 4.0, sharey=True, grid="x")
     titles = {"coverage": "coverage error", "ence": "ENCE", "gence": "GENCE"}
     for ax, (column, title) in zip(panels, titles.items(), strict=True):
         floor = "gence_own" if column == "gence" else f"{column}_floor"
@@ -313,13 +300,14 @@ def _calibration(results: Results) -> Figure:
         ax.set_xlim(left=0 if column != "gence" else None)
         _named(ax)
     panels[2].axvline(gence_floor, color=INK, ls=":", lw=1, label="a calibrated Gaussian")
-    return _legend(fig, panels[2], 5)
+    legend_outside(panels[2], "upper center", ncols=5)
+    return fig
 
 
 def _dipole(results: Results) -> Figure:
     """Draw the paper's Fig. 8: predictions, parts of the variance, and their distributions."""
-    fig, shown = figure(PAGE, 5.2), results["molecules"].head(DRAWN)
-    (left, right), below = fig.subplots(2, 2)
+    shown = results["molecules"].head(DRAWN)
+    fig, ((left, right), below) = subplots(2, 2, 5.2)
     for network in COMPARED[::-1]:
         mean = shown[f"{network}_mean"]
         left.plot(shown["truth"], mean, ".", color=COLORS[network], label=network, **DOTS)
@@ -347,8 +335,8 @@ def _dipole(results: Results) -> Figure:
 
 def _curves(results: Results) -> Figure:
     """Draw validation errors along the training."""
-    fig, shown = figure(PAGE, 2.4), ("dipole", "u0_atom", "u0")
-    panels = fig.subplots(1, len(shown))
+    shown = ("dipole", "u0_atom", "u0")
+    fig, panels = subplots(1, len(shown), 2.4, grid="both")
     lines = results["curves"].groupby(["network", "loss", "epoch"])[list(shown)].mean()
     for ax, name in zip(panels, shown, strict=True):
         for network, loss in dict.fromkeys(key[:2] for key in lines.index):
@@ -361,6 +349,6 @@ def _curves(results: Results) -> Figure:
         ax.set_yticks(ticks, [f"{v:g}" for v in ticks])
         ax.yaxis.set_minor_locator(NullLocator())
         ax.set_title(SYMBOLS[name], loc="left")
-        ax.grid()
     panels[0].set_ylabel("validation MAE (deviations)")
-    return _legend(fig, panels[0], 5)
+    legend_outside(panels[0], "upper center", ncols=5)
+    return fig

@@ -12,23 +12,15 @@ Functions".
 
 from __future__ import annotations
 
-from ..framework import Study
-from .collecting import collect, compare, compare_more
-from .packing import pack
+from ..framework import Study, deferred_steps
 from .settings import Settings
-from .training import train
 
-study = Study(
-    name="spectra",
-    description=__doc__,
-    settings=Settings(),
-    steps={
-        "pack": pack,
-        "train": train,
-        "collect": collect,
-        "compare": compare,
-        "compare-more": compare_more,
-    },
-    report=f"{__name__}.report",
-    palette=64,
-)
+STEPS = {
+    "pack": "packing:pack",
+    "train": "training:train",
+    "collect": "collecting:collect",
+    "compare": "collecting:compare",
+    "compare-more": "collecting:compare_more",
+}
+steps = deferred_steps(__name__, STEPS)
+study = Study("spectra", __doc__, Settings(), steps, report=f"{__name__}.report", palette=64)

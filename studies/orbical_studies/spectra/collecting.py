@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-import numpy as np
 import torch
 
 from orbical.training import Evidence
 
 from ..framework import Results
-from ..framework.training import arrays_file
-from ..trials import read_lines
+from ..framework.training import read_arrays, read_rows
 from .contrasts import contrast_rows
 from .measures import (
     Answers,
@@ -77,8 +75,7 @@ def _compare(results: Results, trainings: str, limited: str, contrasts: str) -> 
 def read_answers(results: Results) -> list[Answers]:
     """Read every finished training, in the order of names."""
     found = []
-    for row in sorted(read_lines(results.work / "trials.jsonl"), key=lambda row: str(row["name"])):
-        with np.load(arrays_file(results.work, row["name"])) as file:
-            four = torch.from_numpy(restored(file["answers"]))
-            found.append(Answers(row, Evidence(*four[:, :-1]), Evidence(*four[:, -1])))
+    for row in sorted(read_rows(results.work), key=lambda row: str(row["name"])):
+        four = torch.from_numpy(restored(read_arrays(results.work, row["name"])["answers"]))
+        found.append(Answers(row, Evidence(*four[:, :-1]), Evidence(*four[:, -1])))
     return found

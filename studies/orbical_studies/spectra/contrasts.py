@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from orbical.training import Evidence
 
-from ..resampling import interval, resampled_rows, resampled_seeds
+from ..resampling import interval, over_seeds, resampled_rows
 from ..student import student_nll
 from .measures import Answers, Row, Truth, typical
 from .settings import PAPER
@@ -32,7 +32,10 @@ def contrast_rows(truth: Truth, everyone: Iterable[Answers]) -> list[Row]:
         groups[one.row["network"], one.row["training"]].append(one.test)
     molecules = resampled_rows(len(truth.values))
     draw = np.random.default_rng(0)
-    found = {key: estimated(truth, seeds, molecules, draw) for key, seeds in groups.items()}
+    found = {
+        key: over_seeds(np.stack([measured(truth, one, molecules) for one in seeds], -1), draw)
+        for key, seeds in groups.items()
+    }
     rows = []
     for (network, training), estimate in found.items():
         kinds = {"level": estimate}
@@ -40,30 +43,9 @@ def contrast_rows(truth: Truth, everyone: Iterable[Answers]) -> list[Row]:
             kinds["change"] = estimate - found[network, PAPER]
         for kind, values in kinds.items():
             for measure, value in zip(MEASURES, values, strict=True):
-                ends = dict(zip(("value", "low", "high"), interval(value), strict=True))
                 head = {"network": network, "training": training, "measure": measure, "of": kind}
-                rows.append(head | ends)
+                rows.append(head | interval(value)._asdict())
     return rows
-
-
-def estimated(
-    truth: Truth, seeds: Sequence[Evidence], molecules: Tensor, draw: np.random.Generator
-) -> np.ndarray:
-    """Measure a network over its seeds, on the test molecules and on resampled ones.
-
-    Args:
-        truth: The test spectra.
-        seeds: The predictions of each seed.
-        molecules: Rows of the test set, `[draws, n]`.
-        draw: Of the seeds.
-
-    Returns:
-        The estimates of all `MEASURES`, `[measures, 1 + draws]`: on the test set, then the draws.
-    """
-    each = np.stack([measured(truth, found, molecules) for found in seeds], -1)
-    chosen = draw.integers(len(seeds), size=(len(molecules), len(seeds)))
-    drawn = [resampled_seeds(values[1:], chosen) for values in each]
-    return np.column_stack([each[:, 0].mean(-1), drawn])
 
 
 def measured(truth: Truth, found: Evidence, molecules: Tensor) -> np.ndarray:

@@ -14,6 +14,7 @@ from orbical.losses import nig_nll
 from orbical.training import Evidence
 
 from ..bond_graphs import bond_hashes
+from ..framework import rows_of
 from .calibration import BINS, calibration, calibration_scores, floors, likeliest_variance
 from .packing import TURNED, Pack
 from .settings import PAPER, PENALTY, REMEDY
@@ -182,12 +183,6 @@ def _top_share(terms: Tensor) -> float:
     return float(largest[: max(1, len(largest) // 100)].sum() / largest.sum())
 
 
-def _rows(head: Row, columns: dict[str, Tensor]) -> list[Row]:
-    """Make one row of each place of some columns, every row beginning with the same cells."""
-    places = zip(*(values.tolist() for values in columns.values()), strict=True)
-    return [head | dict(zip(columns, place, strict=True)) for place in places]
-
-
 def by_wavenumber(truth: Truth, answers: Answers, wavenumbers: Tensor) -> list[Row]:
     """Measure one network at each wavenumber."""
     found, values = answers.test, truth.values
@@ -207,7 +202,7 @@ def by_wavenumber(truth: Truth, answers: Answers, wavenumbers: Tensor) -> list[R
         "gence_floor": floor["gence_point"],
         "variance": values.var(0, correction=0),
     }
-    return _rows(answers.kind, columns)
+    return rows_of(answers.kind, columns)
 
 
 def bins_of_signal(truth: Truth, answers: Answers) -> list[Row]:
@@ -228,7 +223,7 @@ def explained(truth: Truth, answers: Answers) -> list[Row]:
     """Compute R^2 of the test molecules as a hundred steps from the worst to the best."""
     shares = torch.linspace(0, 1, 101, dtype=torch.float64)
     r2 = truth.explained(answers.test.gamma).quantile(shares)
-    return _rows(answers.kind, {"share": shares, "r2": r2})
+    return rows_of(answers.kind, {"share": shares, "r2": r2})
 
 
 def samples(data: Pack, truth: Truth, everyone: list[Answers]) -> list[Row]:
@@ -265,7 +260,7 @@ def samples(data: Pack, truth: Truth, everyone: list[Answers]) -> list[Row]:
             "epistemic": truth.width * found.epistemic.sqrt(),
             "answer_squares": squares,
         }
-        rows += _rows(head, columns)
+        rows += rows_of(head, columns)
     return rows
 
 

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from orbical.figures import INK, MODELS, PAGE, SOFT, figure, styled
+from orbical.figures import INK, MODELS, SOFT
 
 from ..framework import Results, percent
+from ..framework.drawing import legend_outside, subplots
 from .measures import KIND
 from .settings import NETWORKS, PAPER, PARTED, PARTS, PENALTY, REMEDY
 from .verdicts import PAPER_R2, difference, finder, questions, repeated
@@ -148,33 +149,31 @@ def _samples(results: Results) -> Figure:
         "usual": "in the middle",
         "poor": "one of the worst tenth",
     }
-    with styled():
-        fig = figure(PAGE, 6.0)
-        panels = fig.subplots(len(titles), 2, sharex=True)
-        for (left, right), (kind, title) in zip(panels, titles.items(), strict=True):
-            rows = results["samples"][results["samples"]["kind"] == kind].set_index("wavenumber")
-            truth, answer, squares = rows["truth"], rows["answer"], rows["answer_squares"]
-            total = np.hypot(rows["aleatoric"], rows["epistemic"])
-            band = {"color": MODELS[0], "alpha": 0.2, "lw": 0, "label": "± one deviation"}
-            left.fill_between(rows.index, (answer - total).clip(0), answer + total, **band)
-            left.plot(truth, color=INK, lw=1.0, label="truth")
-            left.plot(answer, color=MODELS[0], lw=1.2, label="prediction")
-            left.plot(squares, color=MODELS[3], lw=1.0, label="mean by squares")
-            top = max(1.35 * max(truth.max(), answer.max()), 1.05 * squares.max())
-            left.set(ylim=(0, top), ylabel="√ absorption")
-            one = rows.iloc[0]
-            named = f"{one.smiles}: {title}, R² {one.r2:.2f}; by squares {one.r2_squares:.2f}"
-            left.set_title(named, loc="left", fontsize=7.5)
-            right.plot((truth - answer).abs(), color=SOFT, lw=1.0, label="error")
-            for color, name in zip(MODELS[1:], ("aleatoric", "epistemic"), strict=False):
-                right.plot(rows[name], color=color, lw=1.3, label=name)
-            right.set(yscale="log", ylabel="deviation")
-            right.set_ylim(max(1e-4, 0.3 * rows[["aleatoric", "epistemic"]].min().min()), None)
-            right.grid()
-        for ax in panels[-1]:
-            ax.set_xlabel("wavenumber (cm⁻¹)")
-        lines = [line for ax in panels[0] for line in ax.get_legend_handles_labels()[0]]
-        fig.legend(handles=lines, loc="outside upper center", ncols=7)
+    fig, panels = subplots(len(titles), 2, 6.0, sharex=True)
+    for (left, right), (kind, title) in zip(panels, titles.items(), strict=True):
+        rows = results["samples"][results["samples"]["kind"] == kind].set_index("wavenumber")
+        truth, answer, squares = rows["truth"], rows["answer"], rows["answer_squares"]
+        total = np.hypot(rows["aleatoric"], rows["epistemic"])
+        band = {"color": MODELS[0], "alpha": 0.2, "lw": 0, "label": "± one deviation"}
+        left.fill_between(rows.index, (answer - total).clip(0), answer + total, **band)
+        left.plot(truth, color=INK, lw=1.0, label="truth")
+        left.plot(answer, color=MODELS[0], lw=1.2, label="prediction")
+        left.plot(squares, color=MODELS[3], lw=1.0, label="mean by squares")
+        top = max(1.35 * max(truth.max(), answer.max()), 1.05 * squares.max())
+        left.set(ylim=(0, top), ylabel="√ absorption")
+        one = rows.iloc[0]
+        named = f"{one.smiles}: {title}, R² {one.r2:.2f}; by squares {one.r2_squares:.2f}"
+        left.set_title(named, loc="left", fontsize=7.5)
+        right.plot((truth - answer).abs(), color=SOFT, lw=1.0, label="error")
+        for color, name in zip(MODELS[1:], ("aleatoric", "epistemic"), strict=False):
+            right.plot(rows[name], color=color, lw=1.3, label=name)
+        right.set(yscale="log", ylabel="deviation")
+        right.set_ylim(max(1e-4, 0.3 * rows[["aleatoric", "epistemic"]].min().min()), None)
+        right.grid()
+    for ax in panels[-1]:
+        ax.set_xlabel("wavenumber (cm⁻¹)")
+    lines = [line for ax in panels[0] for line in ax.get_legend_handles_labels()[0]]
+    fig.legend(handles=lines, loc="outside upper center", ncols=7)
     return fig
 
 
@@ -184,21 +183,17 @@ def _trainings(results: Results) -> Figure:
     asked = questions(results["contrasts"])
     rows = pd.concat([asked["parts"], asked["remedy"]])
     names = [*((NETWORKS[0], part) for part in reversed(PARTS)), *((n, REMEDY) for n in NETWORKS)]
-    with styled():
-        fig = figure(PAGE, 2.6)
-        for ax, (measure, title) in zip(
-            fig.subplots(1, 3, sharey=True), titles.items(), strict=True
-        ):
-            found = rows[rows["measure"] == measure].set_index(["network", "training"])
-            for y, (network, training) in enumerate(names):
-                row, color = found.loc[network, training], COLORS[network]
-                ax.plot([row["low"], row["high"]], [y, y], color=color, lw=1.2)
-                ax.plot([row["value"]], [y], "o", ms=4, color=color)
-            ax.axvline(0, color=SOFT, lw=0.8)
-            ax.set_yticks(range(len(names)), [f"{network}: {how}" for network, how in names])
-            ax.set_ylim(len(names) - 0.5, -0.5)
-            ax.set_xlabel(f"change of {title}")
-            ax.grid(axis="x")
+    fig, panels = subplots(1, 3, 2.6, sharey=True, grid="x")
+    for ax, (measure, title) in zip(panels, titles.items(), strict=True):
+        found = rows[rows["measure"] == measure].set_index(["network", "training"])
+        for y, (network, training) in enumerate(names):
+            row, color = found.loc[network, training], COLORS[network]
+            ax.plot([row["low"], row["high"]], [y, y], color=color, lw=1.2)
+            ax.plot([row["value"]], [y], "o", ms=4, color=color)
+        ax.axvline(0, color=SOFT, lw=0.8)
+        ax.set_yticks(range(len(names)), [f"{network}: {how}" for network, how in names])
+        ax.set_ylim(len(names) - 0.5, -0.5)
+        ax.set_xlabel(f"change of {title}")
     return fig
 
 
@@ -212,14 +207,12 @@ def _bands(ax: Any, rows: pd.DataFrame, column: str, color: str, label: str) -> 
 
 def _stacked(titles: dict[str, tuple[str, str]], height: float) -> tuple[Figure, dict[str, Any]]:
     """Make panels one above the other, each with a title and the label of its axis."""
-    fig = figure(PAGE, height)
-    panels = dict(zip(titles, fig.subplots(len(titles), 1, sharex=True), strict=True))
-    for name, (title, label) in titles.items():
-        panels[name].set_title(title, loc="left")
-        panels[name].set(ylabel=label, yscale="log" if label == "bleed" else "linear")
-        panels[name].grid()
-    panels[name].set_xlabel("wavenumber (cm⁻¹)")
-    return fig, panels
+    fig, panels = subplots(len(titles), 1, height, sharex=True, grid="both")
+    for ax, (title, label) in zip(panels, titles.values(), strict=True):
+        ax.set_title(title, loc="left")
+        ax.set(ylabel=label, yscale="log" if label == "bleed" else "linear")
+    panels[-1].set_xlabel("wavenumber (cm⁻¹)")
+    return fig, dict(zip(titles, panels, strict=True))
 
 
 def _finish(fig: Figure, panels: dict[str, Any]) -> Figure:
@@ -227,8 +220,7 @@ def _finish(fig: Figure, panels: dict[str, Any]) -> Figure:
     for ax in panels.values():
         if ax.get_yscale() == "linear":
             ax.set_ylim(0, None)
-    handles = next(iter(panels.values())).get_legend_handles_labels()
-    fig.legend(*handles, loc="outside upper right", ncols=3)
+    legend_outside(next(iter(panels.values())), "upper right", ncols=3)
     return fig
 
 
@@ -241,15 +233,14 @@ def _wavenumbers(results: Results) -> Figure:
         "ence": ("calibration error of the whole variance; dotted: if it were calibrated", "ENCE"),
     }
     places = Table(results["wavenumbers"])
-    with styled():
-        fig, panels = _stacked(titles, 7.6)
-        for network, color in COLORS.items():
-            for name, ax in panels.items():
-                _bands(ax, places(network), name, color, network)
-            for name, limit in (("typical", "typical_limit"), ("ence", "ence_floor")):
-                level = places(network).groupby("wavenumber")[limit].median()
-                panels[name].plot(level, color=color, lw=0.9, ls=":")
-        return _finish(fig, panels)
+    fig, panels = _stacked(titles, 7.6)
+    for network, color in COLORS.items():
+        for name, ax in panels.items():
+            _bands(ax, places(network), name, color, network)
+        for name, limit in (("typical", "typical_limit"), ("ence", "ence_floor")):
+            level = places(network).groupby("wavenumber")[limit].median()
+            panels[name].plot(level, color=color, lw=0.9, ls=":")
+    return _finish(fig, panels)
 
 
 def _remedy(results: Results) -> Figure:
@@ -260,38 +251,34 @@ def _remedy(results: Results) -> Figure:
         "noise_share": ("share of the variance that is called noise", "share"),
     }
     places = Table(results["wavenumbers"])
-    with styled():
-        fig, panels = _stacked(titles, 5.4)
-        for name, ax in panels.items():
-            _bands(ax, places("steerable"), name, SOFT, "means by likelihood")
-            _bands(ax, places("steerable", REMEDY), name, MODELS[0], "by squared error")
-        return _finish(fig, panels)
+    fig, panels = _stacked(titles, 5.4)
+    for name, ax in panels.items():
+        _bands(ax, places("steerable"), name, SOFT, "means by likelihood")
+        _bands(ax, places("steerable", REMEDY), name, MODELS[0], "by squared error")
+    return _finish(fig, panels)
 
 
 def _explained(results: Results) -> Figure:
     """Draw the share of test molecules above an R^2, a panel for each way to learn means."""
     ways = {PAPER: "means by likelihood, the paper's", REMEDY: "means by squared error"}
     base, explained = results["limits"]["mean_r2"][0], Table(results["explained"])
-    with styled():
-        fig = figure(PAGE, 2.7)
-        panels = fig.subplots(1, 2, sharey=True)
-        for ax, (training, title) in zip(panels, ways.items(), strict=True):
-            for network, color in COLORS.items():
-                for seed, own in explained(network, training).groupby("seed"):
-                    label = network if seed == 0 else None
-                    ax.plot(own["r2"], 1 - own["share"], color=color, lw=1.1, label=label)
-            marks = (
-                (PAPER_R2, "the paper's .9", SOFT, "--"),
-                (base, "the mean spectrum", INK, ":"),
-            )
-            for place, text, color, line in marks:
-                ax.axvline(place, color=color, lw=0.8, ls=line)
-                ax.text(place - 0.01, 0.06, text, color=color, ha="right", fontsize=7)
-            ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="R² of a spectrum")
-            ax.set_title(title, loc="left")
-            ax.grid()
-        panels[0].set_ylabel("share above it")
-        panels[0].legend(loc="center left")
+    fig, panels = subplots(1, 2, 2.7, sharey=True, grid="both")
+    for ax, (training, title) in zip(panels, ways.items(), strict=True):
+        for network, color in COLORS.items():
+            for seed, own in explained(network, training).groupby("seed"):
+                label = network if seed == 0 else None
+                ax.plot(own["r2"], 1 - own["share"], color=color, lw=1.1, label=label)
+        marks = (
+            (PAPER_R2, "the paper's .9", SOFT, "--"),
+            (base, "the mean spectrum", INK, ":"),
+        )
+        for place, text, color, line in marks:
+            ax.axvline(place, color=color, lw=0.8, ls=line)
+            ax.text(place - 0.01, 0.06, text, color=color, ha="right", fontsize=7)
+        ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="R² of a spectrum")
+        ax.set_title(title, loc="left")
+    panels[0].set_ylabel("share above it")
+    panels[0].legend(loc="center left")
     return fig
 
 
@@ -300,45 +287,39 @@ def _signals(results: Results) -> Figure:
     names = {"height": "height", "slope": "slope", "detail": "detail (high frequency)"}
     lines = {"mse": "squared error", "aleatoric": "aleatoric", "epistemic": "epistemic"}
     rows = Table(results["signals"])("steerable")
-    with styled():
-        fig = figure(PAGE, 2.9)
-        panels = fig.subplots(1, 3, sharey=True)
-        for ax, (signal, label) in zip(panels, names.items(), strict=True):
-            means = rows[rows["signal"] == signal].groupby("bin")[list(lines)].mean()
-            for (name, title), color in zip(lines.items(), (INK, *MODELS[1:3]), strict=True):
-                ax.plot(means[name], "o-", ms=3, color=color, label=title)
-            ax.set(yscale="log", xlabel=f"tenths by {label}", xticks=range(1, 11, 3))
-            ax.grid()
-        panels[0].set_ylabel("median in the tenth")
-        fig.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    fig, panels = subplots(1, 3, 2.9, sharey=True, grid="both")
+    for ax, (signal, label) in zip(panels, names.items(), strict=True):
+        means = rows[rows["signal"] == signal].groupby("bin")[list(lines)].mean()
+        for (name, title), color in zip(lines.items(), (INK, *MODELS[1:3]), strict=True):
+            ax.plot(means[name], "o-", ms=3, color=color, label=title)
+        ax.set(yscale="log", xlabel=f"tenths by {label}", xticks=range(1, 11, 3))
+    panels[0].set_ylabel("median in the tenth")
+    legend_outside(panels[0], "upper center", ncols=3)
     return fig
 
 
 def _learning(results: Results) -> Figure:
     """Draw what is not explained against the number of molecules, and the power law beyond."""
     rows, at = results["results"], Table(results["results"])
-    with styled():
-        fig = figure(PAGE, 2.9)
-        ax = fig.subplots()
-        for network, color in COLORS.items():
-            found = learning_curve(rows, network)
-            ax.plot(found["train"], 1 - found["r2_median"], "o-", ms=4, color=color, label=network)
-            last = found.iloc[-1]
-            ends = [last["train"], PAPER_MOLECULES]
-            beyond = [1 - last["r2_median"], 1 - last["extended"]]
-            ax.plot(ends, beyond, ":", lw=1.1, color=color)  # a power law is straight here
-            before = 1 - at(network)["r2_median"]
-            ax.plot([last["train"]] * len(before), before, "x", ms=4, color=color)
-        ax.plot([], [], "x", ms=4, color=SOFT, label="the paper's training")
-        ax.axhline(1 - PAPER_R2, color=SOFT, lw=0.8, ls="--")
-        ax.axvline(PAPER_MOLECULES, color=SOFT, lw=0.8, ls="--")
-        ax.set(xscale="log", yscale="log", xlabel="training molecules", ylabel="1 − median R²")
-        low, high = ax.get_ylim()
-        ax.set_yticks([t for t in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0) if low <= t <= high])
-        ax.yaxis.set_major_formatter("{x:g}")
-        ax.yaxis.set_minor_formatter("")
-        ax.xaxis.set_major_formatter("{x:,.0f}")
-        ax.set_xlim(None, 1.25 * PAPER_MOLECULES)
-        ax.grid()
-        ax.legend(loc="upper right", bbox_to_anchor=(0.97, 1.0))
+    fig, ax = subplots(1, 1, 2.9, grid="both")
+    for network, color in COLORS.items():
+        found = learning_curve(rows, network)
+        ax.plot(found["train"], 1 - found["r2_median"], "o-", ms=4, color=color, label=network)
+        last = found.iloc[-1]
+        ends = [last["train"], PAPER_MOLECULES]
+        beyond = [1 - last["r2_median"], 1 - last["extended"]]
+        ax.plot(ends, beyond, ":", lw=1.1, color=color)  # a power law is straight here
+        before = 1 - at(network)["r2_median"]
+        ax.plot([last["train"]] * len(before), before, "x", ms=4, color=color)
+    ax.plot([], [], "x", ms=4, color=SOFT, label="the paper's training")
+    ax.axhline(1 - PAPER_R2, color=SOFT, lw=0.8, ls="--")
+    ax.axvline(PAPER_MOLECULES, color=SOFT, lw=0.8, ls="--")
+    ax.set(xscale="log", yscale="log", xlabel="training molecules", ylabel="1 − median R²")
+    low, high = ax.get_ylim()
+    ax.set_yticks([t for t in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0) if low <= t <= high])
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.yaxis.set_minor_formatter("")
+    ax.xaxis.set_major_formatter("{x:,.0f}")
+    ax.set_xlim(None, 1.25 * PAPER_MOLECULES)
+    ax.legend(loc="upper right", bbox_to_anchor=(0.97, 1.0))
     return fig

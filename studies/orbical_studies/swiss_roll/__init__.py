@@ -8,18 +8,14 @@ Section 4.7.1 and Fig. 3 of Berman et al., "On Uncertainty Calibration for Equiv
 
 from __future__ import annotations
 
-from ..framework import Study
-from . import extrinsic
-from .papers_width import collect_width, train_width
-from .training import Settings, run
+from ..framework import Study, deferred_steps
+from .training import Settings
 
-study = Study(
-    name="swiss-roll",
-    description=__doc__,
-    settings=Settings(),
-    steps={
-        **{"run": run, "extrinsic": extrinsic.run},
-        **{"train-width": train_width, "collect-width": collect_width},
-    },
-    report=f"{__name__}.report",
-)
+STEPS = {
+    "run": "training:run",
+    "extrinsic": "extrinsic:run",
+    "train-width": "papers_width:train_width",
+    "collect-width": "papers_width:collect_width",
+}
+steps = deferred_steps(__name__, STEPS)
+study = Study("swiss-roll", __doc__, Settings(), steps, report=f"{__name__}.report")

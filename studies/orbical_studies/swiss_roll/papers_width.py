@@ -14,7 +14,6 @@ from functools import partial
 
 from ..framework import Results
 from ..framework import training as framework
-from ..trials import FILE, read_lines
 from .training import WORLDS, Settings, measurements
 
 FOLDER, SEEDS = "width", 3
@@ -57,5 +56,5 @@ def run(settings: Settings, trial: Trial) -> framework.Trained:
 
 def collect_width(settings: Settings, results: Results) -> None:
     """Write the table `width`, of the columns of `results`."""
-    lines = read_lines(results.work / FOLDER / FILE)
+    lines = framework.read_rows(results.work / FOLDER)
     results.write("width", [row for line in lines for row in line["rows"]])

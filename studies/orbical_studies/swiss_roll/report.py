@@ -9,9 +9,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from orbical.figures import INK, MODELS, PAGE, SOFT, figure, styled
+from orbical.figures import INK, MODELS, SOFT
 
 from ..framework import Results
+from ..framework.drawing import subplots
 from .shift_report import draw_shift, shift_facts
 from .spirals import swiss_roll
 from .training import INVARIANT, PLAIN
@@ -106,28 +107,27 @@ def _worlds() -> Figure:
         "all correct": (1.0, 0.0),
         EXTRINSIC: (0.0, 0.0),
     }
-    with styled():
-        fig = figure(PAGE, 2.3)
-        for ax, (name, shares) in zip(fig.subplots(1, len(shown)), shown.items(), strict=True):
-            roll = swiss_roll(*shares, points=320)
-            half = len(roll) // 2
-            # The upper height as a ring around the lower one's dot: both labels stay visible.
-            for rows, ring in ((slice(half, None), True), (slice(half), False)):
-                colors = [MODELS[label] for label in roll.label[rows]]
-                faces = "none" if ring else colors
-                size, line = (13, 0.7) if ring else (3, 0)
-                x, y = roll.x[rows, :2].T
-                ax.scatter(x, y, s=size, facecolors=faces, edgecolors=colors, linewidths=line)
-            ax.set_title(name, loc="left")
-            ax.set(aspect="equal", xlim=(-0.54, 0.54), ylim=(-0.54, 0.54), xticks=[], yticks=[])
-            ax.spines[:].set_visible(False)
-        marks = [("label 0", MODELS[0], "s", MODELS[0]), ("label 1", MODELS[1], "s", MODELS[1])]
-        marks += [("z = 0", INK, ".", INK), ("z = 1", INK, "o", "none")]
-        handles = [
-            Line2D([], [], color=c, marker=m, ls="none", label=name, mfc=face, ms=5, mew=0.8)
-            for name, c, m, face in marks
-        ]
-        fig.legend(handles=handles, loc="outside lower center", ncols=4)
+    fig, panels = subplots(1, len(shown), 2.3)
+    for ax, (name, shares) in zip(panels, shown.items(), strict=True):
+        roll = swiss_roll(*shares, points=320)
+        half = len(roll) // 2
+        # The upper height as a ring around the lower one's dot: both labels stay visible.
+        for rows, ring in ((slice(half, None), True), (slice(half), False)):
+            colors = [MODELS[label] for label in roll.label[rows]]
+            faces = "none" if ring else colors
+            size, line = (13, 0.7) if ring else (3, 0)
+            x, y = roll.x[rows, :2].T
+            ax.scatter(x, y, s=size, facecolors=faces, edgecolors=colors, linewidths=line)
+        ax.set_title(name, loc="left")
+        ax.set(aspect="equal", xlim=(-0.54, 0.54), ylim=(-0.54, 0.54), xticks=[], yticks=[])
+        ax.spines[:].set_visible(False)
+    marks = [("label 0", MODELS[0], "s", MODELS[0]), ("label 1", MODELS[1], "s", MODELS[1])]
+    marks += [("z = 0", INK, ".", INK), ("z = 1", INK, "o", "none")]
+    handles = [
+        Line2D([], [], color=c, marker=m, ls="none", label=name, mfc=face, ms=5, mew=0.8)
+        for name, c, m, face in marks
+    ]
+    fig.legend(handles=handles, loc="outside lower center", ncols=4)
     return fig
 
 
@@ -139,60 +139,52 @@ def _draw_paper(ax: Any, column: str) -> None:
 def _accuracy_and_ece(results: Results) -> Figure:
     """Draw accuracy under its ceiling and ECE inside its interval: Fig. 3 of the paper."""
     last, bounds = _last(results), _line(results, INVARIANT)
-    with styled():
-        fig = figure(PAGE, 3.3)
-        left, right = fig.subplots(1, 2)
-        dashed = {"color": INK, "ls": "--", "lw": 1}
-        left.plot(bounds["ceiling"], label="ceiling 1 - i/2", **dashed)
-        right.fill_between(
-            bounds.index,
-            bounds["sharp_lower"],
-            bounds["sharp_upper"],
-            **{"color": MODELS[5], "alpha": 0.2, "lw": 0, "label": "sharp interval, invariant"},
-        )
-        right.plot(bounds["sharp_lower"], label="its lower end", **dashed)
-        for ax, column in ((left, "accuracy"), (right, "ece")):
-            for network, color in ((INVARIANT, MODELS[0]), (PLAIN, MODELS[1])):
-                ax.plot(_line(results, network)[column], color=color, label=network)
-                seeds = last[last["network"] == network]
-                ax.plot(
-                    seeds["correct"], seeds[column], ".", color=color, alpha=0.35, ms=3, zorder=1
-                )
-            _draw_paper(ax, column)
-            ax.set_xlabel("share of correct invariance (the rest is incorrect)")
-            ax.grid()
-        left.set(ylabel="test accuracy", ylim=(0.45, 1.02))
-        right.set(ylabel="ECE, 100 bins", ylim=(0, 0.45))
-        left.set_title("Accuracy under its ceiling", loc="left")
-        right.set_title("ECE inside its interval", loc="left")
-        left.legend(loc="lower right")
-        right.legend(loc="upper right")
+    fig, (left, right) = subplots(1, 2, 3.3, grid="both")
+    dashed = {"color": INK, "ls": "--", "lw": 1}
+    left.plot(bounds["ceiling"], label="ceiling 1 - i/2", **dashed)
+    right.fill_between(
+        bounds.index,
+        bounds["sharp_lower"],
+        bounds["sharp_upper"],
+        **{"color": MODELS[5], "alpha": 0.2, "lw": 0, "label": "sharp interval, invariant"},
+    )
+    right.plot(bounds["sharp_lower"], label="its lower end", **dashed)
+    for ax, column in ((left, "accuracy"), (right, "ece")):
+        for network, color in ((INVARIANT, MODELS[0]), (PLAIN, MODELS[1])):
+            ax.plot(_line(results, network)[column], color=color, label=network)
+            seeds = last[last["network"] == network]
+            ax.plot(seeds["correct"], seeds[column], ".", color=color, alpha=0.35, ms=3, zorder=1)
+        _draw_paper(ax, column)
+        ax.set_xlabel("share of correct invariance (the rest is incorrect)")
+    left.set(ylabel="test accuracy", ylim=(0.45, 1.02))
+    right.set(ylabel="ECE, 100 bins", ylim=(0, 0.45))
+    left.set_title("Accuracy under its ceiling", loc="left")
+    right.set_title("ECE inside its interval", loc="left")
+    left.legend(loc="lower right")
+    right.legend(loc="upper right")
     return fig
 
 
 def _bias(results: Results) -> Figure:
     """Draw what a test set of 200 points does to the same networks' ECE."""
     test, small = _last(results)[["test", "small"]].iloc[0]
-    with styled():
-        fig = figure(PAGE, 3.1)
-        panels = fig.subplots(1, 2, sharey=True)
-        for ax, network, color in zip(panels, (INVARIANT, PLAIN), MODELS, strict=False):
-            line = _line(results, network)
-            ax.plot(line["ece"], color=color, label=f"{test:,} points")
-            ax.errorbar(
-                line.index,
-                line["small_ece"],
-                yerr=line["small_spread"],
-                label=f"{small} points (bar: deviation between sets)",
-                **{"color": color, "ls": "--", "lw": 1.2, "capsize": 2, "marker": "o", "ms": 3},
-            )
-            label = f"{small} points, if calibrated"
-            ax.plot(line["small_calibrated"], color=INK, ls=":", label=label)
-            if network == INVARIANT:
-                _draw_paper(ax, "ece")
-            ax.set(xlabel="share of correct invariance", ylim=(0, 0.42))
-            ax.set_title(network, loc="left")
-            ax.grid()
-            ax.legend(loc="upper right")
-        panels[0].set_ylabel("ECE, 100 bins")
+    fig, panels = subplots(1, 2, 3.1, sharey=True, grid="both")
+    for ax, network, color in zip(panels, (INVARIANT, PLAIN), MODELS, strict=False):
+        line = _line(results, network)
+        ax.plot(line["ece"], color=color, label=f"{test:,} points")
+        ax.errorbar(
+            line.index,
+            line["small_ece"],
+            yerr=line["small_spread"],
+            label=f"{small} points (bar: deviation between sets)",
+            **{"color": color, "ls": "--", "lw": 1.2, "capsize": 2, "marker": "o", "ms": 3},
+        )
+        label = f"{small} points, if calibrated"
+        ax.plot(line["small_calibrated"], color=INK, ls=":", label=label)
+        if network == INVARIANT:
+            _draw_paper(ax, "ece")
+        ax.set(xlabel="share of correct invariance", ylim=(0, 0.42))
+        ax.set_title(network, loc="left")
+        ax.legend(loc="upper right")
+    panels[0].set_ylabel("ECE, 100 bins")
     return fig

@@ -8,9 +8,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy.stats import t
 
-from orbical.figures import INK, MODELS, PAGE, SOFT, figure, styled
+from orbical.figures import INK, MODELS, SOFT
 
 from ..framework import Results
+from ..framework.drawing import legend_outside, subplots
+from ..resampling import effect
 from .training import INVARIANT, PLAIN
 
 ALPHA, WITHIN = 0.05, 0.1
@@ -68,21 +70,10 @@ def _contrasts(rows: pd.DataFrame, on: str) -> list[dict[str, Any]]:
                     **{"on": on, "measure": measure, "value": change.mean()},
                     **{"low": change.mean() - reach, "high": change.mean() + reach},
                     **{n: 100 * seeds[measure, n].mean() for n in (INVARIANT, PLAIN)},
-                    "effect": effect(change.mean() - reach, change.mean() + reach, better),
+                    "effect": effect(change.mean() - reach, change.mean() + reach, better, "costs"),
                 }
             )
     return found
-
-
-def effect(low: float, high: float, better: int) -> str:
-    """Return on which side of 0 an interval lies.
-
-    >>> effect(1.0, 2.0, better=1), effect(1.0, 2.0, better=-1), effect(-1.0, 2.0, better=1)
-    ('helps', 'costs', 'open')
-    """
-    if low <= 0 <= high:
-        return "open"
-    return "helps" if (low > 0) == (better > 0) else "costs"
 
 
 def _largest_distances(kinds: pd.DataFrame) -> pd.Series:
@@ -105,29 +96,25 @@ def draw_shift(results: Results) -> Figure:
     worlds = list(rows.groupby(WORLD, sort=False).groups)
     titles = {"accuracy": "accuracy (%)", "ece": "ECE (%), 100 bins"}
     kinds = {"data": "on the data", "shift": "on the shift"}
-    with styled():
-        fig = figure(PAGE, 3.2)
-        for ax, (measure, title) in zip(
-            fig.subplots(1, 2, sharey=True), titles.items(), strict=True
-        ):
-            for network, color in ((INVARIANT, MODELS[0]), (PLAIN, MODELS[1])):
-                for on, words in kinds.items():
-                    own = rows[(rows["network"] == network) & (rows["on"] == on)]
-                    places = [worlds.index((r.correct, r.incorrect)) for r in own.itertuples()]
-                    ax.plot(
-                        100 * own[measure],
-                        [place + (0.15 if on == "shift" else -0.15) for place in places],
-                        *("D" if on == "shift" else "o",),
-                        **{"color": color, "ms": 4, "alpha": 0.6},
-                        mfc="none" if on == "shift" else color,
-                        label=f"{network}, {words}",
-                    )
-            ax.set_yticks(range(len(worlds)), [_shares(*world) for world in worlds])
-            ax.set(xlabel=title, ylim=(len(worlds) - 0.5, -0.5), xlim=(-3, 103))
-            ax.grid(axis="x")
-            ax.axvline(50 if measure == "accuracy" else 0, color=SOFT, lw=0.8)
-        ax.tick_params(colors=INK)
-        fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    fig, panels = subplots(1, 2, 3.2, sharey=True, grid="x")
+    for ax, (measure, title) in zip(panels, titles.items(), strict=True):
+        for network, color in ((INVARIANT, MODELS[0]), (PLAIN, MODELS[1])):
+            for on, words in kinds.items():
+                own = rows[(rows["network"] == network) & (rows["on"] == on)]
+                places = [worlds.index((r.correct, r.incorrect)) for r in own.itertuples()]
+                ax.plot(
+                    100 * own[measure],
+                    [place + (0.15 if on == "shift" else -0.15) for place in places],
+                    *("D" if on == "shift" else "o",),
+                    **{"color": color, "ms": 4, "alpha": 0.6},
+                    mfc="none" if on == "shift" else color,
+                    label=f"{network}, {words}",
+                )
+        ax.set_yticks(range(len(worlds)), [_shares(*world) for world in worlds])
+        ax.set(xlabel=title, ylim=(len(worlds) - 0.5, -0.5), xlim=(-3, 103))
+        ax.axvline(50 if measure == "accuracy" else 0, color=SOFT, lw=0.8)
+    ax.tick_params(colors=INK)
+    legend_outside(ax, ncols=2)
     return fig
 
 

@@ -15,7 +15,7 @@ import orbical as ob
 from orbical.bounds import regression
 
 from ..data.planar_fields import DOMAINS, FIELDS, vector_fields, whole_field
-from ..framework import Results
+from ..framework import Results, rows_of
 from ..networks import parameters_of
 from .limits import (
     WAYS,
@@ -157,7 +157,7 @@ def along_angles(network: nn.Module, head: Row, settings: Settings) -> list[Row]
         "bleed": np.square(covariance).sum((2, 3)).mean(1),
         "gence": ob.calibration.along_orbit(scan, "gence").isel(model=0).to_numpy().reshape(-1),
     }
-    return _rows(head, columns)
+    return rows_of(head, columns)
 
 
 def profile(network: nn.Module, head: Row, settings: Settings) -> list[Row]:
@@ -172,7 +172,7 @@ def profile(network: nn.Module, head: Row, settings: Settings) -> list[Row]:
     columns |= dict(zip(WAYS, variances(x, covariance).T, strict=True))
     columns["error"] = np.square(value - mean).sum(1)
     rings = {name: part.reshape(settings.side, -1).mean(1) for name, part in columns.items()}
-    return _rows(head, rings)
+    return rows_of(head, rings)
 
 
 def arrows(network: nn.Module, head: Row, settings: Settings) -> list[Row]:
@@ -181,10 +181,4 @@ def arrows(network: nn.Module, head: Row, settings: Settings) -> list[Row]:
     mean, covariance = predict(network, x)
     columns = dict(zip("xyuv", (*x.numpy().T[:2], *mean.T[:2]), strict=True))
     columns["deviation"] = np.sqrt(np.trace(covariance, axis1=1, axis2=2))
-    return _rows({name: head[name] for name in ("field", "network")}, columns)
-
-
-def _rows(head: Row, columns: dict[str, Array]) -> list[Row]:
-    """Make one row of each place of some columns, every row beginning with the same cells."""
-    places = zip(*(part.tolist() for part in columns.values()), strict=True)
-    return [head | dict(zip(columns, place, strict=True)) for place in places]
+    return rows_of({name: head[name] for name in ("field", "network")}, columns)

@@ -13,10 +13,11 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from orbical.calibration import gence_floor
-from orbical.figures import INK, MODELS, PAGE, SEQUENTIAL, figure, styled
+from orbical.figures import INK, MODELS, SEQUENTIAL
 
 from ..data.planar_fields import FIELDS, REACH
 from ..framework import Results
+from ..framework.drawing import legend_outside, subplots
 from .measures import WORLDS
 from .training import EQUIVARIANT, KINDS, PLAIN
 
@@ -65,22 +66,20 @@ def figures(results: Results) -> Iterator[tuple[str, Figure]]:
 
 def _fields(results: Results) -> Figure:
     """Draw truth and both networks on the square, colored by their deviation (paper's Fig. 6)."""
-    with styled():
-        fig = figure(PAGE, 4.1)
-        panels = fig.subplots(len(FIELDS), 3)
-        for row, (field, truth) in zip(panels, FIELDS.items(), strict=True):
-            arrows = results["arrows"][results["arrows"]["field"] == field].set_index("network")
-            shade = {"cmap": SEQUENTIAL, "clim": (0, arrows["deviation"].max())}
-            for ax, network in zip(row[1:], (EQUIVARIANT, PLAIN), strict=True):
-                x, y, u, v, deviation = arrows.loc[network, "x":].to_numpy().T
-                ax.scatter(x, y, c=deviation, s=7, linewidths=0, **shade)
-                drawn = _arrows(ax, x, y, u, v, deviation, **shade)
-            places = arrows.loc[PLAIN, ["x", "y"]].assign(z=0.0).to_numpy()
-            _arrows(row[0], x, y, *truth(torch.from_numpy(places)).T[:2], color=INK)
-            fig.colorbar(drawn, ax=row, label="predicted deviation\n(all coordinates)", pad=0.01)
-            row[0].set_ylabel(field, fontweight="bold")
-        for ax, name in zip(panels[0], ("truth", EQUIVARIANT, PLAIN), strict=True):
-            ax.set_title(name, loc="left")
+    fig, panels = subplots(len(FIELDS), 3, 4.1)
+    for row, (field, truth) in zip(panels, FIELDS.items(), strict=True):
+        arrows = results["arrows"][results["arrows"]["field"] == field].set_index("network")
+        shade = {"cmap": SEQUENTIAL, "clim": (0, arrows["deviation"].max())}
+        for ax, network in zip(row[1:], (EQUIVARIANT, PLAIN), strict=True):
+            x, y, u, v, deviation = arrows.loc[network, "x":].to_numpy().T
+            ax.scatter(x, y, c=deviation, s=7, linewidths=0, **shade)
+            drawn = _arrows(ax, x, y, u, v, deviation, **shade)
+        places = arrows.loc[PLAIN, ["x", "y"]].assign(z=0.0).to_numpy()
+        _arrows(row[0], x, y, *truth(torch.from_numpy(places)).T[:2], color=INK)
+        fig.colorbar(drawn, ax=row, label="predicted deviation\n(all coordinates)", pad=0.01)
+        row[0].set_ylabel(field, fontweight="bold")
+    for ax, name in zip(panels[0], ("truth", EQUIVARIANT, PLAIN), strict=True):
+        ax.set_title(name, loc="left")
     return fig
 
 
@@ -95,26 +94,23 @@ def _arrows(ax: Any, *columns: Any, **style: Any) -> Any:
 def _angles(results: Results) -> Figure:
     """Draw MSE and beta-NLL against the rotation of the test points (paper's Fig. 7)."""
     scalar = results["angles"][results["angles"]["variance"] == "scalar"]
-    with styled():
-        fig = figure(PAGE, 4.6)
-        panels = fig.subplots(len(FIELDS), 2, sharex=True)
-        for (field, domain, network, _), rows in scalar.groupby(CELL, sort=False):
-            style = {"color": MODELS[network == PLAIN], "ls": "-" if domain == "square" else "--"}
-            for place, name in enumerate(("xy_mse", "xy_beta_nll")):
-                ax = panels[int(field == "sinusoid"), place]
-                seeds = rows.pivot(index="angle", columns="seed", values=name)
-                seeds.loc[360.0] = seeds.loc[0.0]
-                ax.plot(seeds.mean(axis=1), lw=1.3, label=f"{network}, {domain}", **style)
-                ends = seeds.min(axis=1), seeds.max(axis=1)
-                ax.fill_between(seeds.index, *ends, color=style["color"], alpha=0.18, lw=0)
-                ax.set_xticks(range(0, 361, 90))
-                ax.grid(True)
-        for row, field in zip(panels, FIELDS, strict=True):
-            row[0].set(yscale="log", ylabel=f"{field}\nMSE, xy")
-            row[1].set_ylabel("β-NLL, xy")
-        for ax in panels[-1]:
-            ax.set_xlabel("rotation of the test points in the plane (degrees)")
-        fig.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    fig, panels = subplots(len(FIELDS), 2, 4.6, sharex=True, grid="both")
+    for (field, domain, network, _), rows in scalar.groupby(CELL, sort=False):
+        style = {"color": MODELS[network == PLAIN], "ls": "-" if domain == "square" else "--"}
+        for place, name in enumerate(("xy_mse", "xy_beta_nll")):
+            ax = panels[int(field == "sinusoid"), place]
+            seeds = rows.pivot(index="angle", columns="seed", values=name)
+            seeds.loc[360.0] = seeds.loc[0.0]
+            ax.plot(seeds.mean(axis=1), lw=1.3, label=f"{network}, {domain}", **style)
+            ends = seeds.min(axis=1), seeds.max(axis=1)
+            ax.fill_between(seeds.index, *ends, color=style["color"], alpha=0.18, lw=0)
+            ax.set_xticks(range(0, 361, 90))
+    for row, field in zip(panels, FIELDS, strict=True):
+        row[0].set(yscale="log", ylabel=f"{field}\nMSE, xy")
+        row[1].set_ylabel("β-NLL, xy")
+    for ax in panels[-1]:
+        ax.set_xlabel("rotation of the test points in the plane (degrees)")
+    legend_outside(panels[0, 0], "upper center", ncols=4)
     return fig
 
 
@@ -131,20 +127,17 @@ def _profile(results: Results) -> Figure:
         (PLAIN, "diagonal", "0", 0): every,
     }
     spiral = results["profile"][results["profile"]["field"] == "spiral"]
-    with styled():
-        fig = figure(PAGE, 2.9)
-        panels = fig.subplots(1, 3, sharey=True)
-        for ax, (network, variance, formula, share) in zip(panels, shown, strict=True):
-            rows = spiral[(spiral["network"] == network) & (spiral["variance"] == variance)]
-            for way, color, dashes, label in shown[network, variance, formula, share]:
-                seeds = rows.pivot(index="radius", columns="seed", values=way)
-                labels = [label, *[None] * (seeds.shape[1] - 1)]
-                ax.plot(seeds, color=color, lw=1.2, alpha=0.7, ls=dashes, label=labels)
-            dotted = {"color": INK, "ls": ":", "lw": 1.8, "label": f"NLL-optimal, {formula}"}
-            ax.plot(seeds.index, share * seeds.index**2, **dotted)
-            ax.set_title(f"{network}, {variance}", loc="left")
-            ax.set_xlabel("distance from the center")
-            ax.grid()
-            ax.legend(loc="upper left")
-        panels[0].set_ylabel("predicted variance, spiral")
+    fig, panels = subplots(1, 3, 2.9, sharey=True, grid="both")
+    for ax, (network, variance, formula, share) in zip(panels, shown, strict=True):
+        rows = spiral[(spiral["network"] == network) & (spiral["variance"] == variance)]
+        for way, color, dashes, label in shown[network, variance, formula, share]:
+            seeds = rows.pivot(index="radius", columns="seed", values=way)
+            labels = [label, *[None] * (seeds.shape[1] - 1)]
+            ax.plot(seeds, color=color, lw=1.2, alpha=0.7, ls=dashes, label=labels)
+        dotted = {"color": INK, "ls": ":", "lw": 1.8, "label": f"NLL-optimal, {formula}"}
+        ax.plot(seeds.index, share * seeds.index**2, **dotted)
+        ax.set_title(f"{network}, {variance}", loc="left")
+        ax.set_xlabel("distance from the center")
+        ax.legend(loc="upper left")
+    panels[0].set_ylabel("predicted variance, spiral")
     return fig
