@@ -89,3 +89,13 @@ def test_arguments_are_checked():
         ob.tasks.Mixed(representation=FORMS, sizes={"size": 2})
     with pytest.raises(ob.errors.InputError, match=r"use orbical\.tasks\.Mixed"):
         ob.tasks.Regression(representation=FORMS)
+
+
+def test_an_output_a_field_or_a_column_may_be_called_action():
+    task = ob.tasks.Mixed(representation={"action": "vector"}, sizes={"action": 3},
+                          units={"action": "m"})  # fmt: skip
+    assert ob.tasks.Task.from_record(task.describe()).describe() == task.describe()
+    columns = ob.actions.Columns(["action"], ["category"], {"action": ["left", "right"]})
+    for action in (columns, ob.actions.as_action({"action": ob.actions.Rows()})):
+        described = action.describe()
+        assert ob.actions.Action.from_record(described).describe() == described

@@ -217,12 +217,16 @@ def register(action: Kind) -> Kind:
 
 def restored_setting(value: Any) -> Any:
     """Return a setting from how a record holds it: an action, where it describes one."""
-    described = isinstance(value, Mapping) and "action" in value
-    return Action.from_record(value) if described else value
+    return Action.from_record(value) if _describes_action(value) else value
+
+
+def _describes_action(value: Any) -> bool:
+    """Check whether a dictionary names an action; a field of the data may be called "action"."""
+    return isinstance(value, Mapping) and isinstance(value.get("action"), str)
 
 
 def _restored_fields(described: Any) -> Any:
-    if isinstance(described, Mapping) and "action" in described:
+    if _describes_action(described):
         return Action.from_record(described)
     if isinstance(described, Mapping):
         return {key: _restored_fields(part) for key, part in described.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -355,6 +355,10 @@ class Mixed(Regression):
         first = next(iter(forms))
         self.score_meaning = f"Euclidean distance of {first} from the truth"
         self.score_unit = self._units.get(first, "")
+
+    @classmethod
+    def _restored(cls, settings: Mapping[str, Any], input: Action, read: Reader | None) -> Task:
+        return cls(input=input, read=read, **settings)  # by output, which may be called "action"
 
     def for_inputs(self, x: Tree, action: ActionTree | None = None) -> Task:
         """Return the task for these inputs: vectors and positions of points of the plane have 2."""
