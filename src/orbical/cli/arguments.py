@@ -232,10 +232,11 @@ def load_data_and_classes(text: str, **images: object) -> tuple[object, list[str
         return _open_path(text, images), None
     if ":" in text:
         return _import_data(text), None
-    raise unknown_name(
+    raise InputError(
         "--data",
-        text,
-        [*BUILT_IN, "FOLDER", "TABLE.csv", "FILE.npz", "FILE.xyz", "package.module:attribute"],
+        f"a file, a folder, package.module:attribute or one of {', '.join(sorted(BUILT_IN))}",
+        f"{text!r}, which does not exist",
+        remedy=unknown_name("--data", text, BUILT_IN).remedy,
     )
 
 
