@@ -366,6 +366,21 @@ def test_the_command_prints_what_python_returns(tmp_path):
     assert table.startswith("| model | remedy | gain")
 
 
+def test_the_command_leaves_one_line_free_where_nothing_is_shown_to_help(tmp_path):
+    images, labels = ob.datasets.digits()
+    torch.manual_seed(0)
+    nets = {"one": torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))}
+    scan = ob.scan(
+        nets, (images[:30], labels[:30]), group="rotations:4", task="classification",
+        keep="probabilities", out=tmp_path / "run.zarr", progress=False,
+    )  # fmt: skip
+    assert not any(remedy.helps for remedy in ob.advise(scan)[0].remedies)
+    _register()
+    said = CliRunner().invoke(app, ["advise", str(scan.path)]).output
+    assert said.startswith("one: ")
+    assert "\n\n\n" not in said
+
+
 @pytest.mark.parametrize("change", [{"average": 4}, {"recalibrate": "pooled"}, {"coverage": 0.9}])
 def test_the_code_of_a_change_runs(change):
     data = overconfident(200)

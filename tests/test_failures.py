@@ -95,6 +95,13 @@ def test_a_failure_of_all_samples_is_not_repeated_for_each_label():
     assert np.isnan(found[0].others)
 
 
+def test_nothing_is_judged_twice_once_everything_is_explained():
+    data = world(400, seed=1, rate=0.3, planted=(4, 1, 3, 0.9)).drop_vars("age")
+    found = ob.nero.failures(data, most=40)
+    judged = [(one.column, one.value, one.elements) for one in (*found.found, *found.open)]
+    assert len(judged) == len(set(judged)) < 40
+
+
 def test_a_label_that_fails_everywhere_is_compared_with_others():
     found = ob.nero.failures(world(1000, 2, planted=(1, 0, 23, 0.6)))
     assert found[0].where == "at all positions"

@@ -239,3 +239,35 @@ def test_tables_of_measures_are_printed_a_line_each():
     lines = str(found).splitlines()
     assert [line.split()[0] for line in lines] == [*found]
     assert lines[0].startswith("accuracy ")
+
+
+def test_labels_in_a_dictionary_of_arrays_are_answered_with_the_call_that_works(net, tmp_path):
+    labels = torch.zeros(6, dtype=torch.long)
+    with pytest.raises(InputError, match=r"labels are no field: pass \(x, y\)"):
+        scanned(net, {"x": IMAGES, "y": labels})
+    np.savez(tmp_path / "data.npz", x=IMAGES, y=labels)
+    with np.load(tmp_path / "data.npz") as file, pytest.raises(InputError, match="pass its path"):
+        scanned(net, file)
+
+
+@pytest.mark.parametrize("wrap", [dict, lambda state: {"model": dict(state), "epoch": 3}])
+def test_a_state_dict_in_place_of_a_network_is_named(net, wrap):
+    with pytest.raises(InputError, match=r"weights without a network .* load_state_dict"):
+        scanned(wrap(net.state_dict()))
+
+
+def test_the_path_of_a_scan_in_place_of_the_scan_is_named():
+    with pytest.raises(InputError, match=r"pass orbical\.load\('run\.zarr'\)"):
+        ob.nero.summary("run.zarr")
+
+
+def test_a_figure_and_its_file_in_the_wrong_order_are_named():
+    with pytest.raises(InputError, match=r"fig: expected a figure .* comes first, got str"):
+        ob.figures.save("a.png", ob.figures.figure(1, 1))
+
+
+def test_names_of_classes_as_objects_in_saved_outputs_are_answered_with_numpy_unique(tmp_path):
+    names = np.array(["cat", "dog"], dtype=object)  # as a column of pandas
+    np.savez(tmp_path / "outputs.npz", probs=np.eye(2), labels=names)
+    with pytest.raises(InputError, match=r"labels .* number the names .* numpy\.unique"):
+        ob.check(tmp_path / "outputs.npz", max_ece=0.1)

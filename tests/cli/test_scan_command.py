@@ -217,6 +217,7 @@ def test_ctrl_c_then_the_same_command_finishes(orbical, folder):
         ),
         (["-m", "a=nets:net", "--data", "gone.npz"], "expected a file or a folder, got 'gone.npz'"),
         (["-m", "a=nets:net", "--data", "digit"], "did you mean 'digits'"),
+        (["-m", "a=nets:net", "--data", "photos"], "'photos', which does not exist"),
         (["-m", "a=nets:net", "--data", "wrong.npz"], "an array x (or x_NAME for each field)"),
         (["-m", "a=nets:net", "--data", "pickled.npz"], "cannot be read"),
         (["-m", "a=nets:net", "--batch-size", "many"], "expected 'auto' or an integer"),

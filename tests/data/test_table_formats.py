@@ -31,6 +31,7 @@ def test_commas_in_a_table_with_decimal_points_separate_no_decimals(tmp_path):
 
 def test_only_nameless_columns_at_the_beginning_are_an_index(tmp_path):
     assert [*opened(tmp_path, "index.csv", ",a,label\n0,0.1,0\n1,0.2,1\n")] == ["a", "label"]
+    assert [*opened(tmp_path, "names.csv", ",a,label\ns1,0.1,0\ns2,0.2,1\n")] == ["a", "label"]
     inside = opened(tmp_path, "inside.csv", "a,,label\n0.1,3,0\n0.2,4,1\n")
     assert len(inside.columns) == 3
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -237,6 +239,17 @@ def test_wrong_label_maps_are_named_before_any_work(labels, words):
     images, truth = one_hot(random_maps(1)[1]), random_maps(1)[1]
     with pytest.raises(InputError, match=words):
         scanned(of_channels, (images, labels(truth)))
+
+
+def test_masks_of_black_and_white_are_not_taken_for_background_alone():
+    images, truth = one_hot(random_maps(1)[1]), random_maps(1)[1]
+    with pytest.warns(UserWarning, match=r"only 0 and 255, .* labels // 255"):
+        scanned(of_channels, (images, (truth > 0).long() * 255))
+    ignored = torch.where(truth == 2, 255, truth)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scanned(of_channels, (images, ignored))
+        scanned(of_channels, (images, torch.zeros_like(truth)))
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ class Action(ABC):
                 "data",
                 f"one tensor for the action {type(self).__name__}",
                 given,
-                remedy="pass input= an action for each field",
+                remedy="pass input= an action for each field; labels are no field: pass (x, y)",
             )
         sizes = zip(self.dims, x.shape, strict=False)
         fixed = all(int(name) == size for name, size in sizes if name.isdigit())

@@ -70,8 +70,10 @@ def advise(
         if rows:
             sheets.append(Sheet(one.model, headings, rows, corner="model"))
         if format_ == "text":
-            typer.echo(f"{one.model}: {one.sentence}\n")
-            print_results("text", None, sheets[-1:] if rows else [])
+            typer.echo(f"{one.model}: {one.sentence}")
+            if rows:
+                typer.echo("")
+                print_results("text", None, sheets[-1:])
             for expected in one.expectations:
                 typer.echo(f"Expected of training: {expected.name}: {expected.expect}.")
                 typer.echo(f"  {expected.link}")

@@ -254,8 +254,12 @@ def load_data_and_classes(text: str, **images: object) -> tuple[object, list[str
             return open_path(text, **images), None
     if ":" in text:
         return _import_data(text), None
-    files = ("FOLDER", "TABLE.csv", "FILE.npz", "FILE.xyz", "package.module:attribute")
-    raise unknown_name("--data", text, [*BUILT_IN, *files])
+    raise InputError(
+        "--data",
+        f"a file, a folder, package.module:attribute or one of {', '.join(sorted(BUILT_IN))}",
+        f"{text!r}, which does not exist",
+        remedy=unknown_name("--data", text, BUILT_IN).remedy,
+    )
 
 
 def holds_image_files(text: str) -> bool:

@@ -76,7 +76,8 @@ def _why(error: Exception) -> str:
     text = str(error)
     if "Object arrays" in text:
         return (
-            ": it contains Python objects; pad samples of unequal sizes, with a mask "
+            ": it contains Python objects; number the names of classes with numpy.unique(names, "
+            "return_inverse=True)[1], and pad samples of unequal sizes, with a mask "
             "(orbical.datasets.padded)"
         )
     return ": it is not an .npz or .npy file of NumPy" if "pickle" in text else f" ({text})"

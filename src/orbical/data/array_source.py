@@ -186,7 +186,8 @@ def _arrays(x: object) -> Tree:
     if isinstance(x, tuple):
         return tuple(_arrays(value) for value in x)
     if isinstance(x, Mapping):
-        raise InputError("data", "plain dictionaries", type(x))
+        remedy = "pass its path" if hasattr(x, "files") else ""
+        raise InputError("data", "plain dictionaries", type(x), remedy=remedy)
     if isinstance(x, list) and differ_in_length(x):
         return padded(x, "data")
     if isinstance(x, Tensor) or not (hasattr(x, "shape") and hasattr(x, "__getitem__")):

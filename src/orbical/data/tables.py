@@ -270,7 +270,7 @@ def _opened(table: Any) -> tuple[pd.DataFrame, str, Path]:
 
     def is_index(name: Any) -> bool:
         values, nameless = frame[name], re.fullmatch(r"Unnamed: [\d.]+", str(name))
-        return bool(nameless) and values.dtype.kind == "i" and values.is_unique
+        return bool(nameless) and values.dtype.kind != "f" and values.is_unique
 
     index = [*itertools.takewhile(is_index, frame)]  # which to_csv writes without a name
     return frame.drop(columns=index), str(table), path.parent

@@ -211,6 +211,8 @@ def save(fig: Figure, path: str | Path) -> Path:
         ...     save(figure(1, 1), Path(folder) / "plots" / "empty.png").name
         'empty.png'
     """
+    if not hasattr(fig, "savefig"):
+        raise InputError("fig", "a figure of Matplotlib, which comes first", type(fig))
     path = Path(path)
     known = sorted(fig.canvas.get_supported_filetypes())
     ending = path.suffix.lower().removeprefix(".")

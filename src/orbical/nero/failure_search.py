@@ -31,6 +31,7 @@ BINS = 4
 """Parts of equal size that a column of numbers is cut into."""
 _EVERYTHING = "all samples"
 _TINY = 1e-300
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -337,9 +338,10 @@ def _search(
     """
     mass, harm = sums * arrays.weights
     left = harm - mass * harm[0].sum() / max(mass[0].sum(), _TINY)
+    least = _ROUNDING * float(np.abs(harm).max(initial=0))
     for _ in range(most):
         best, subset, elements = max(_best_parts(left, mass, arrays.group), key=lambda one: one[0])
-        if not best > 0:
+        if not best > least:  # all is explained: what is left is rounding
             return
         yield subset, elements
         each = left[subset, elements] / np.maximum(mass[subset, elements], _TINY)

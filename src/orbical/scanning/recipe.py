@@ -221,10 +221,27 @@ def _named_models(models: object) -> Json:
     named = dict(models) if isinstance(models, Mapping) else {"model": models}
     if not named:
         raise InputError("models", "at least one model", "none")
+    weights = next((found for found in (named, *named.values()) if _is_state(found)), None)
+    if weights is not None:
+        raise InputError(
+            "models",
+            "networks",
+            "weights without a network (a state dict)",
+            remedy="build the network, and load them with its load_state_dict",
+        )
     wrong = [name for name in named if not isinstance(name, str) or not name]
     if wrong:
         raise InputError("models", "names that are non-empty strings", repr(wrong[0]))
     return named
+
+
+def _is_state(given: object) -> bool:
+    """Check whether an object is a state dict: tensors by name."""
+    return (
+        isinstance(given, Mapping)
+        and bool(given)
+        and all(isinstance(value, Tensor) for value in given.values())
+    )
 
 
 def _as_named(name: str, model: object) -> Predictor:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from math import prod
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -236,7 +237,10 @@ def _group_of(scan: Scan | xr.Dataset) -> Group:
     if is_scan(scan):
         return scan.group
     if "group" not in getattr(scan, "attrs", ()) or FINISHED not in getattr(scan, "data_vars", ()):
-        raise InputError("scan", "the result of orbical.scan or its data", type(scan))
+        remedy = f"pass orbical.load({str(scan)!r})" if isinstance(scan, str | Path) else ""
+        raise InputError(
+            "scan", "the result of orbical.scan or its data", type(scan), remedy=remedy
+        )
     try:
         group = parse(scan.attrs["group"])
     except InputError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -34,6 +35,7 @@ __all__ = ["Segmentation"]
 
 LARGEST_CLASS = 32_000
 REGION_IOU = 0.5
+WHITE = 255
 
 
 class Segmentation(MapTask, ClassTask):
@@ -99,7 +101,7 @@ class Segmentation(MapTask, ClassTask):
         outputs: str = "logits",
         read: Reader | None = None,
         classes: Sequence[str] | None = None,
-        ignore_index: int = 255,
+        ignore_index: int = WHITE,
         interpolation: str = "bilinear",
         output: Action | None = None,
     ) -> None:
@@ -153,6 +155,14 @@ class Segmentation(MapTask, ClassTask):
             self._range(target, 0, classes - 1)[1],
             "pass the label of pixels that are not judged as ignore_index= (--ignore-index)",
         )
+        black, white = target == 0, target == WHITE
+        if self.ignore_index == WHITE and black.any() and white.any() and (black | white).all():
+            warnings.warn(
+                f"labels: the first maps hold only 0 and {WHITE}, which is not judged "
+                f"(ignore_index); if it is a class, as in masks of black and white, pass "
+                f"labels // {WHITE}",
+                stacklevel=6,
+            )
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the scores, the counts of pixels, and the reduced maps."""
