@@ -102,6 +102,20 @@ def test_the_order_of_options_matters_to_letters_and_never_to_likelihoods(folder
     assert float(gap.sel(model="likelihood").max()) < 1e-9 < float(gap.sel(model="letters").min())
 
 
+def test_a_model_that_is_not_named_causal_is_one_too(folder, tmp_path, monkeypatch):
+    config = transformers.GPT2Config(
+        vocab_size=400, n_embd=16, n_layer=1, n_head=2, bos_token_id=0, eos_token_id=1
+    )
+    transformers.GPT2LMHeadModel(config).save_pretrained(tmp_path / "small")
+    transformers.AutoTokenizer.from_pretrained(folder).save_pretrained(tmp_path / "small")
+    monkeypatch.chdir(tmp_path)
+    models = {"letters": "small", "likelihood": "small:likelihood"}
+    scan = ob.scan(models, DATA, group="cyclic_orders:4", task="choice", progress=False)
+    assert scan.complete
+    with pytest.raises(ob.errors.InputError, match=r"scoring: unknown name 'likelihod'"):
+        ob.predictors.as_predictor("small:likelihod")
+
+
 def test_a_likelihood_is_computed_once_for_all_orders(folder):
     predictor = ob.predictors.CausalLM(folder, scoring="likelihood", batch_size=4)
     passes = []
