@@ -213,7 +213,7 @@ def test_a_busy_endpoint_is_asked_again_and_a_scan_runs(server):
 
 def test_an_endpoint_that_is_not_there_says_so():
     gone = ob.predictors.Endpoint("http://127.0.0.1:9/v1", "none", attempts=1)
-    with pytest.raises(ob.errors.ModelError, match="refused"):
+    with pytest.raises(ob.errors.ModelError, match=r"refused.*is the server running\?"):
         gone(batch(DATA))
 
 
@@ -260,3 +260,27 @@ def test_an_address_that_is_not_found_is_named(path, hint):
         thread.join()
     assert f"{url}/chat/completions" in str(refused.value)
     assert (f"{url}/v1" in str(refused.value)) == hint
+
+
+def test_what_a_service_says_about_an_error_is_shown():
+    class Without(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(404)
+            self.end_headers()
+            self.wfile.write(b'{"error": {"message": "The model `tinny` does not exist."}}')
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Without) as running:
+        thread = threading.Thread(target=running.serve_forever, daemon=True)
+        thread.start()
+        url = f"http://127.0.0.1:{running.server_port}/v1"
+        refused = pytest.raises(ob.errors.ModelError, match="The model `tinny` does not exist")
+        try:
+            with refused:
+                ob.predictors.Endpoint(url, "tinny")(batch(DATA))
+        finally:
+            running.shutdown()
+            thread.join()
