@@ -239,3 +239,13 @@ def test_tables_of_measures_are_printed_a_line_each():
     lines = str(found).splitlines()
     assert [line.split()[0] for line in lines] == [*found]
     assert lines[0].startswith("accuracy ")
+
+
+def test_pairs_without_channels_and_molecules_without_their_task_are_told_what_to_pass():
+    options = {"group": "cyclic:4", "progress": False}
+    with pytest.raises(InputError, match=r"lack the channel, add it with x\[:, :, None\]"):
+        ob.scan(lambda pairs: pairs[:, 0], torch.rand(4, 2, 8, 8), task="flow", **options)
+    build = pytest.importorskip("ase.build")
+    molecules = [build.molecule(name) for name in ("H2O", "CH4")]
+    with pytest.raises(InputError, match="pass task='atoms'"):
+        ob.scan(lambda batch: batch, molecules, **options)
