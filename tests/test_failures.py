@@ -189,3 +189,16 @@ def test_the_command_prints_the_same_as_python(tmp_path):
     assert found[0].sentence in CliRunner().invoke(app, ["failures", str(scan.path)]).output
     table = CliRunner().invoke(app, ["failures", str(scan.path), "--markdown"]).output
     assert table.startswith("| failure | share wrong")
+
+
+def test_rounding_of_forces_is_no_failure():
+    atoms = pytest.importorskip("ase.build")
+    calculators = pytest.importorskip("ase.calculators.emt")
+    molecules = [atoms.molecule("H2O") for _ in range(20)]
+    for place, one in enumerate(molecules):
+        one.rattle(0.05, seed=place)
+    scan = ob.scan(
+        calculators.EMT(), molecules, group="rotations3d:8", task="atoms", progress=False
+    )
+    found = ob.nero.failures(scan)
+    assert (len(found), len(found.open)) == (0, 0)

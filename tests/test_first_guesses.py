@@ -271,3 +271,13 @@ def test_names_of_classes_as_objects_in_saved_outputs_are_answered_with_numpy_un
     np.savez(tmp_path / "outputs.npz", probs=np.eye(2), labels=names)
     with pytest.raises(InputError, match=r"labels .* number the names .* numpy\.unique"):
         ob.check(tmp_path / "outputs.npz", max_ece=0.1)
+
+
+def test_pairs_without_channels_and_molecules_without_their_task_are_told_what_to_pass():
+    options = {"group": "cyclic:4", "progress": False}
+    with pytest.raises(InputError, match=r"lack the channel, add it with x\[:, :, None\]"):
+        ob.scan(lambda pairs: pairs[:, 0], torch.rand(4, 2, 8, 8), task="flow", **options)
+    build = pytest.importorskip("ase.build")
+    molecules = [build.molecule(name) for name in ("H2O", "CH4")]
+    with pytest.raises(InputError, match="pass task='atoms'"):
+        ob.scan(lambda batch: batch, molecules, **options)

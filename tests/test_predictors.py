@@ -290,6 +290,8 @@ def test_code_that_cannot_be_run_is_named_on_one_short_line(tmp_path, monkeypatc
 @pytest.mark.parametrize(
     ("source", "error", "words"),
     [
+        ("my/nets.py:net", InputError, "pass 'my.nets:net'"),
+        ("localhost:8000/v1#name", InputError, "pass 'http://localhost:8000/v1#name'"),
         ("no_such_package.at_all:net", InputError, "cannot be imported"),
         ("net.onnx", InputError, "which does not exist"),
         ("net", InputError, "expected package.module:attribute, a file"),

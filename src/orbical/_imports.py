@@ -64,7 +64,21 @@ def import_module(text: str, argument: str) -> Any:
     except Exception as error:  # a file of the user's may raise anything
         why = words_of(error)
         kind = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
-        raise InputError(argument, problem=f"{text!r} cannot be imported: {kind}{why}") from error
+        problem = f"{text!r} cannot be imported: {kind}{why}"
+        raise InputError(argument, problem=problem, remedy=_as_module(text)) from error
+
+
+def _as_module(text: str) -> str:
+    """Return what to pass in place of a file or an address, "" for other texts.
+
+    >>> _as_module("nets/mine.py:net"), _as_module("localhost:8000/v1#name")
+    ("pass 'nets.mine:net'", "pass 'http://localhost:8000/v1#name'")
+    """
+    place, separator, attribute = text.partition(":")
+    if place.endswith(".py"):
+        module = place.removeprefix("./").removesuffix(".py").replace("/", ".")
+        return f"pass '{module}{separator}{attribute}'"
+    return f"pass 'http://{text}'" if "/v1" in attribute else ""
 
 
 def import_extra(module: str, extra: str, purpose: str, package: str | None = None) -> Any:

@@ -102,6 +102,20 @@ def test_the_order_of_options_matters_to_letters_and_never_to_likelihoods(folder
     assert float(gap.sel(model="likelihood").max()) < 1e-9 < float(gap.sel(model="letters").min())
 
 
+def test_a_model_that_is_not_named_causal_is_one_too(folder, tmp_path, monkeypatch):
+    config = transformers.GPT2Config(
+        vocab_size=400, n_embd=16, n_layer=1, n_head=2, bos_token_id=0, eos_token_id=1
+    )
+    transformers.GPT2LMHeadModel(config).save_pretrained(tmp_path / "small")
+    transformers.AutoTokenizer.from_pretrained(folder).save_pretrained(tmp_path / "small")
+    monkeypatch.chdir(tmp_path)
+    models = {"letters": "small", "likelihood": "small:likelihood"}
+    scan = ob.scan(models, DATA, group="cyclic_orders:4", task="choice", progress=False)
+    assert scan.complete
+    with pytest.raises(ob.errors.InputError, match=r"scoring: unknown name 'likelihod'"):
+        ob.predictors.as_predictor("small:likelihod")
+
+
 def test_a_likelihood_is_computed_once_for_all_orders(folder):
     predictor = ob.predictors.CausalLM(folder, scoring="likelihood", batch_size=4)
     passes = []
@@ -199,7 +213,7 @@ def test_a_busy_endpoint_is_asked_again_and_a_scan_runs(server):
 
 def test_an_endpoint_that_is_not_there_says_so():
     gone = ob.predictors.Endpoint("http://127.0.0.1:9/v1", "none", attempts=1)
-    with pytest.raises(ob.errors.ModelError, match="refused"):
+    with pytest.raises(ob.errors.ModelError, match=r"refused.*is the server running\?"):
         gone(batch(DATA))
 
 
@@ -246,3 +260,27 @@ def test_an_address_that_is_not_found_is_named(path, hint):
         thread.join()
     assert f"{url}/chat/completions" in str(refused.value)
     assert (f"{url}/v1" in str(refused.value)) == hint
+
+
+def test_what_a_service_says_about_an_error_is_shown():
+    class Without(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(404)
+            self.end_headers()
+            self.wfile.write(b'{"error": {"message": "The model `tinny` does not exist."}}')
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Without) as running:
+        thread = threading.Thread(target=running.serve_forever, daemon=True)
+        thread.start()
+        url = f"http://127.0.0.1:{running.server_port}/v1"
+        refused = pytest.raises(ob.errors.ModelError, match="The model `tinny` does not exist")
+        try:
+            with refused:
+                ob.predictors.Endpoint(url, "tinny")(batch(DATA))
+        finally:
+            running.shutdown()
+            thread.join()

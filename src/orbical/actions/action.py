@@ -250,8 +250,9 @@ def _remedy(group: Group, x: Tensor, dims: tuple[str, ...]) -> str:
         return (
             "pass signals as [sample, channel, time], with the action Signals() (--input signals)"
         )
-    channel = "if they lack the channel, add it with x[:, None]; "
-    lacking = dims[1:2] == ("channel",) and x.ndim == len(dims) - 1
+    lacking = "channel" in dims and x.ndim == len(dims) - 1
+    before = ":, " * dims.index("channel") if lacking else ""
+    channel = f"if they lack the channel, add it with x[{before}None]; "
     return (channel if lacking else "") + (
         "for other data, pass its action, such as "
         "task=ob.tasks.Classification(ob.actions.Points()) (--input points)"

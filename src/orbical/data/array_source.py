@@ -244,6 +244,8 @@ def _described(x: object) -> str:
 
 def _remedy(x: object) -> str:
     images = isinstance(x, list) and all(len(getattr(one, "shape", ())) == 3 for one in x)
+    if isinstance(x, list) and all(hasattr(one, "get_atomic_numbers") for one in x):
+        return "pass task='atoms' for molecules"
     return "resize or crop images to one size" if images else _REMEDY
 
 

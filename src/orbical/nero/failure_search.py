@@ -20,6 +20,7 @@ from ..calibration import bounded_mean_interval, checked_level, unbounded_mean_i
 from ..errors import InputError, unknown_name, whole_number
 from ..groups import Group
 from ..store import FINISHED, Scan, ScanArrays, arrays_of
+from ..tasks import quantity_rounding
 
 Array = np.ndarray
 
@@ -292,9 +293,11 @@ def _measured(arrays: ScanArrays, rows: slice, model: int) -> tuple[Array, Array
         return wrong * sure, wrong, sure
     name = arrays.response_name("score")
     values = arrays.responses(name, rows, model, keep=False)
-    if arrays.attributes(name).get("higher_is_better", True):
-        values = (1.0 if _bounded(arrays) else 0.0) - values
-    return values, none, none
+    about = arrays.attributes(name)
+    if about.get("higher_is_better", True):
+        return (1.0 if _bounded(arrays) else 0.0) - values, none, none
+    rounding = quantity_rounding(about.get("units", ""), higher_is_better=False)
+    return np.where(np.abs(values) <= rounding, 0.0, values), none, none
 
 
 def _bounded(arrays: ScanArrays) -> bool:

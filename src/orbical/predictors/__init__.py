@@ -28,7 +28,7 @@ from .hugging_face_models import (
     is_model_folder,
     processed_for_model,
 )
-from .language_models import SCORINGS, CausalLM, Endpoint
+from .language_models import CausalLM, Endpoint
 from .model_files import (
     ExportedPredictor,
     OnnxPredictor,
@@ -132,14 +132,19 @@ def _split_decoding(text: str) -> tuple[str, str | None]:
     return (path, decoding) if named else (text, None)
 
 
+def _is_language_model(place: str) -> bool:
+    return bool(place) and (Path(place).suffix == _WEIGHTS or is_causal_model(place))
+
+
 def _from_text(text: str) -> Predictor:
     if text.startswith(("http://", "https://")):
         url, _, name = text.partition("#")
         return Endpoint(url, name)
     place, _, scoring = text.rpartition(":")
-    folder = place if scoring in SCORINGS else text
-    if Path(folder).suffix == _WEIGHTS or is_causal_model(folder):
-        return CausalLM(folder, scoring=scoring if folder == place else "letters")
+    if not _is_language_model(place):
+        place, scoring = text, "letters"
+    if _is_language_model(place):
+        return CausalLM(place, scoring=scoring)
     path = model_path(text)
     if path is not None and path.suffix not in _FILES:
         return HuggingFacePredictor.load(str(path))

@@ -252,9 +252,19 @@ def is_model_folder(path: str) -> bool:
 
 
 def is_causal_model(path: str) -> bool:
-    """Check for a folder with a causal language model."""
+    """Check for a folder with a causal language model.
+
+    Not all are named so, as `GPT2LMHeadModel` and `Gemma3ForConditionalGeneration`: transformers
+    lists them.
+    """
     if not is_model_folder(path):
         return False
     with reading("model", path, "a folder that save_pretrained wrote"):
         config = json.loads((Path(path).expanduser() / _CONFIG).read_text("utf-8"))
-        return any(str(name).endswith("ForCausalLM") for name in config.get("architectures") or ())
+        names = [str(name) for name in config.get("architectures") or ()]
+    if any(name.endswith("ForCausalLM") for name in names) or not names:
+        return bool(names)
+    table = import_extra(
+        "transformers.models.auto.modeling_auto", "transformers", f"the model {path!r}"
+    )
+    return not {*names}.isdisjoint(table.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values())

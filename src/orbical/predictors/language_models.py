@@ -342,7 +342,9 @@ class Endpoint(Predictor):
             return _letters(self._asked(path, wanted), len(options))
         except urllib.error.HTTPError as error:
             hint = "" if error.code != 404 or self.url.endswith("/v1") else f"; try {self.url}/v1"
-            return f"{words_of(error)} from {self.url}{path}{hint}"
+            return f"{words_of(error)} from {self.url}{path}{_reason(error)}{hint}"
+        except urllib.error.URLError as error:
+            return f"no answer: {words_of(error).strip('<>')}; is the server running?"
         except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
             return f"{type(error).__name__}: {words_of(error)}"
 
@@ -363,6 +365,15 @@ class Endpoint(Predictor):
                     raise
                 time.sleep(float(error.headers.get("Retry-After") or 2**attempt))
         raise AssertionError  # the last attempt returns or raises
+
+
+def _reason(error: urllib.error.HTTPError) -> str:
+    """Return what a service says about an error, such as that it has no such model."""
+    try:
+        about = json.load(error)["error"]
+        return f": {' '.join(str(about['message'] if isinstance(about, dict) else about).split())}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
 
 
 def _letters(answer: Json, count: int) -> list[float]:
