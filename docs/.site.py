@@ -48,7 +48,7 @@ PACKAGE = re.compile(
     r'(?<=<div class="doc doc-contents first">).*?(?=<div class="doc doc-children">)', re.DOTALL
 )
 CELL = re.compile(r"<td>(.*?)</td>", re.DOTALL)
-LONG = 24  # characters; a cell with more is not squeezed on a phone
+LONG = 24  # characters; a cell with more, beside its interval, is not squeezed on a phone
 ENTRIES = {"": "Home", "guide/scan/": "Guide", "faq/": "FAQ", "cli/": "Commands", "api/": "API"}
 
 
@@ -174,7 +174,7 @@ def _framed_table(found: re.Match[str]) -> str:
 
 
 def _cell(found: re.Match[str]) -> str:
-    words = " ".join(re.sub("<[^>]*>", "", found[1]).split())
+    words = " ".join(re.sub("<[^>]*>", "", INTERVAL.sub("", found[1])).split())
     return found[0].replace("<td>", '<td class="long">', 1) if len(words) > LONG else found[0]
 
 
