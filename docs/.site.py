@@ -37,7 +37,8 @@ LINKED = r'<a class="picture" href="\1">\g<0></a>'
 INTERVAL = re.compile(r"\(-?[\d.e+-]+ to -?[\d.e+-]+\)")
 SPREAD = re.compile(r"[\d.e+-]+ ± [\d.e+-]+")
 PERCENT = re.compile(r"<(pre|code|svg)\b.*?</\1>|<[^>]*>|(?<=\d)\s?%", re.DOTALL)
-SMALL = re.compile(r"<[^>]*>|\b\d[\d.]*e-\d+")  # which a line may end within, after the hyphen
+# Within these a line may end, after a hyphen or a comma.
+SMALL = re.compile(r"<[^>]*>|\[[\d.e+-]+, [\d.e+-]+\]|\b\d[\d.]*e-\d+")
 OPTION = re.compile(r"<(pre|svg)\b.*?</\1>|<[^>]*>|(?<![\w-])--[a-z][\w-]*", re.DOTALL)  # so too
 # Long names of modules and files, whose parts a narrow screen puts on several lines.
 NAME = re.compile(r"(?<=>)(?:orbical\w*(?:\.\w+){2,}|\w+(?:/\w+){2,}\.py)(?=<)")
