@@ -37,7 +37,8 @@ LINKED = r'<a class="picture" href="\1">\g<0></a>'
 INTERVAL = re.compile(r"\(-?[\d.e+-]+ to -?[\d.e+-]+\)")
 SPREAD = re.compile(r"[\d.e+-]+ ± [\d.e+-]+")
 PERCENT = re.compile(r"<(pre|code|svg)\b.*?</\1>|<[^>]*>|(?<=\d)\s?%", re.DOTALL)
-SMALL = re.compile(r"<[^>]*>|\b\d[\d.]*e-\d+")  # which a line may end within, after the hyphen
+# Within these a line may end, after a hyphen or a comma.
+SMALL = re.compile(r"<[^>]*>|\[[\d.e+-]+, [\d.e+-]+\]|\b\d[\d.]*e-\d+")
 OPTION = re.compile(r"<(pre|svg)\b.*?</\1>|<[^>]*>|(?<![\w-])--[a-z][\w-]*", re.DOTALL)  # so too
 # Long names of modules and files, whose parts a narrow screen puts on several lines.
 NAME = re.compile(r"(?<=>)(?:orbical\w*(?:\.\w+){2,}|\w+(?:/\w+){2,}\.py)(?=<)")
@@ -48,7 +49,7 @@ PACKAGE = re.compile(
     r'(?<=<div class="doc doc-contents first">).*?(?=<div class="doc doc-children">)', re.DOTALL
 )
 CELL = re.compile(r"<td>(.*?)</td>", re.DOTALL)
-LONG = 24  # characters; a cell with more is not squeezed on a phone
+LONG = 24  # characters; a cell with more, beside its interval, is not squeezed on a phone
 ENTRIES = {"": "Home", "guide/scan/": "Guide", "faq/": "FAQ", "cli/": "Commands", "api/": "API"}
 
 
@@ -174,7 +175,7 @@ def _framed_table(found: re.Match[str]) -> str:
 
 
 def _cell(found: re.Match[str]) -> str:
-    words = " ".join(re.sub("<[^>]*>", "", found[1]).split())
+    words = " ".join(re.sub("<[^>]*>", "", INTERVAL.sub("", found[1])).split())
     return found[0].replace("<td>", '<td class="long">', 1) if len(words) > LONG else found[0]
 
 

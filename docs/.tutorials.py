@@ -71,6 +71,8 @@ def _rendered(notebook: Any, name: str) -> tuple[str, dict[str, bytes]]:
     }
     exporter = MarkdownExporter(config=Config(settings))
     text, resources = exporter.from_notebook_node(notebook, {"unique_key": stem})
+    # A result follows what is printed before it.
+    text = re.sub(r"(\n    [^\n]*)\n{4,}(?=    \S)", r"\1\n", text)
     title, _, rest = _described(text).lstrip().partition("\n")
     return f"{title}\n\n[Download this notebook]({stem}.ipynb)\n{rest}", resources["outputs"]
 

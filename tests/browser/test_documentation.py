@@ -217,6 +217,8 @@ def test_the_dark_theme_inverts_plots_and_leaves_photographs(site, browser):
         document.querySelector(`.gallery img[src*="${name}"]`)).filter"""
     assert "invert" in tab.evaluate(shown, "reliability_diagram")
     assert "invert" not in tab.evaluate(shown, "task-segmentation")
+    blend = shown.replace("filter", "mixBlendMode")
+    assert tab.evaluate(blend, "reliability_diagram") == "screen"
     tab.goto(site + "guide/volumes/", wait_until="load")
     screen = """getComputedStyle(document.querySelector('img[src*="volumes-view"]')).filter"""
     assert "invert" not in tab.evaluate(screen)
@@ -352,11 +354,15 @@ def test_pictures_of_tutorials_are_described(built):
     text = (built / "tutorials" / "audit-a-classifier" / "index.html").read_text("utf-8")
     assert 'alt="Figure: How accurate is it, upright and rotated?"' in text
     assert 'alt="png"' not in text
+    text = (built / "tutorials" / "calibrate-under-rotation" / "index.html").read_text("utf-8")
+    assert 'alt="Figure: Train on rotated digits"' in text
 
 
 def test_printed_lines_of_a_tutorial_follow_each_other(built):
     page = built / "tutorials" / "which-symmetry-should-i-build-in" / "index.html"
     assert re.search(r"trivial +accuracy .+\ncyclic:2 +accuracy", page.read_text("utf-8"))
+    page = built / "tutorials" / "scan-a-million-images" / "index.html"
+    assert re.search(r"\d s\nScan\(classification", page.read_text("utf-8"))
 
 
 def test_the_icon_is_the_views(built):

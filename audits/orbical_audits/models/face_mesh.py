@@ -36,13 +36,15 @@ FINDING = """
 The mesh follows a mirror but not a rotation, and **upside down the network is wrong and
 confident**: it draws an upright mesh onto the face, {{ families[3]['moved by'] | cell }} eye
 distances off, with a presence of {{ families[3].presence | cell }}. In a mirror left stays left,
-and the mesh is {{ families[0]['moved by'] | cell }} off. Tilted by 30°, it is
-{{ families[1]['moved by'] | cell }} off and stays confident (presence
-{{ families[1].presence | cell }}); at a quarter turn it is {{ again[1]['moved by'] | cell }} off
-and knows (presence {{ again[1].presence | cell }}). The network alone breaks no promise: it is
-made for level eyes. The graph of the package levels them first and follows this face to 90°, but
-upside down it returns a mesh that is {{ graph[6]['moved by'] | number }} eye distances off, too.
-All of this is one face.
+and the mesh is {{ families[0]['moved by'] | cell }} off.
+
+Tilted by 30°, it is {{ families[1]['moved by'] | cell }} off and stays confident (presence
+{{ families[1].presence | cell }}); at a quarter turn it is {{ again[1]['moved by'] | cell }} off,
+and its presence is low ({{ again[1].presence | cell }}).
+
+The network alone breaks no promise: it is made for level eyes. The graph of the package levels them
+first and follows this face to 90°, but upside down it returns a mesh that is
+{{ graph[6]['moved by'] | number }} eye distances off, too. All of this is one face.
 """
 CONFIRMED = """
 In other squares of the photograph, rotated by NumPy without interpolation, the mesh is

@@ -13,21 +13,22 @@ NAME, TITLE, WORKING = "nanodet", "NanoDet-g", 0.35
 FINDING = (
     detection.ROWS
     + """
-NanoDet-g finds {{ rings[0].found | percent }} of the key objects in the middle of its view and
-{{ rings[2].found | percent }} at 16 to 32 pixels from it, a difference within chance. Yet whether
-an object is found depends on the shift for **{{ shifts['found and lost'] | percent }} of the
-objects**, although shifts are whole cells of the network's grid and the object is wholly in view. A
-single pixel does so for {{ pixel['found and lost'] | percent }}. Of the
-{{ shifts['found confidently and lost'].n }} objects found with a confidence of at least 0.5,
+Not always: whether an object is found depends on the shift for
+**{{ shifts['found and lost'] | percent }} of the objects**, although shifts are whole cells of the
+network's grid and the object is wholly in view. A single pixel does so for
+{{ pixel['found and lost'] | percent }}. The average does not show it: NanoDet-g finds
+{{ rings[0].found | percent }} of the key objects in the middle of its view and
+{{ rings[2].found | percent }} at 16 to 32 pixels from it, a difference within chance.
+
+Of the {{ shifts['found confidently and lost'].n }} objects found with a confidence of at least 0.5,
 {{ shifts['found confidently and lost'] | percent }} are lost at some shift: too few objects to
-decide
-between low confidence and confident. Scales from 0.75 to 1.33 do more:
-{{ scales['found and lost'] | percent }} of all objects change, and
-{{ scales['found confidently and lost'] | percent }} of those found confidently are lost.
-Confidence minus
-precision is {{ rings[0]['confidence minus accuracy'] | cell }} in the middle and
-{{ rings[2]['confidence minus accuracy'] | cell }} at 16 to 32 pixels. In whole
-photographs, the mirror image decides about the largest object for
+decide between low confidence and confident. Confidence minus precision is
+{{ rings[0]['confidence minus accuracy'] | cell }} in the middle and
+{{ rings[2]['confidence minus accuracy'] | cell }} at 16 to 32 pixels.
+
+Scales from 0.75 to 1.33 do more: {{ scales['found and lost'] | percent }} of all objects change,
+and {{ scales['found confidently and lost'] | percent }} of those found confidently are lost. In
+whole photographs, the mirror image decides about the largest object for
 {{ mirror['found and lost'] | percent }} of the photographs.
 """
 )

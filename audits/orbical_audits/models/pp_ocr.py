@@ -363,16 +363,16 @@ audit = Audit(
     "mirrored line cannot be read, so that only the confidence decides there.",
     decide=decide,
     finding="Tilted by up to 4 degrees, every line is read as upright: "
-    "{{ families[2]['changes somewhere'] | percent }} of the lines change. Tilted by 6 to 15 "
+    "{{ families[2]['changes somewhere'] | percent }} of the lines change.\n\nTilted by 6 to 15 "
     "degrees, {{ families[3].exact | percent }} of the views are read exactly, and "
     "{{ families[3]['wrong and confident'] | percent }} are wrong and confident; of all letters "
     "in these "
-    "views {{ families[3]['character error rate'] | percent }} are wrong. In the mirror no "
+    "views {{ families[3]['character error rate'] | percent }} are wrong.\n\nIn the mirror no "
     "line can be read, and for {{ families[0]['wrong and confident'] | percent }} of the views the "
     "network states another text with a confidence above 0.8. For "
     "{{ families[0]['wrong and confident, with letters'] | percent }} of the views this text has "
-    "letters, as in the picture; for the others it is spaces only, which the whole package drops. "
-    "Upside down it is wrong for every line, and confident for "
+    "letters, as in the picture; for the others it is spaces only, which the whole package drops."
+    "\n\nUpside down it is wrong for every line, and confident for "
     "{{ families[1]['wrong and confident'] | percent }}: too few to call it confident, too many "
     "to say that "
     "it knows.",

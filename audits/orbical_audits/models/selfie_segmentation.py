@@ -333,7 +333,7 @@ audit = Audit(
     "families[1].IoU | cell }}, and rotated further to {{ families[2].IoU | cell }}. A "
     "mask is wrong (below 0.8) for {{ families[0].wrong | percent }} of the persons in "
     "a mirror, in {{ families[1].wrong | percent }} of the tilted and {{ "
-    "families[2].wrong | percent }} of the rotated views. Rotated, the network is confident "
+    "families[2].wrong | percent }} of the rotated views.\n\nRotated, the network is confident "
     "about {{ families[2]['confident where wrong'] | percent }} of the pixels that change in "
     "wrong masks (about all pixels upright: {{ upright[0]['confident where right'] | percent "
     "}}). In a mirror and tilted the interval of that share includes a half, so that "

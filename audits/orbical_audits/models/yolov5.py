@@ -13,18 +13,21 @@ NAME, TITLE, WORKING = "yolov5", "YOLOv5s", 0.25
 FINDING = (
     detection.ROWS
     + """
-On average YOLOv5s sees equally well everywhere in its view: it finds
-{{ rings[0].found | percent }} of the key objects in the middle and {{ rings[2].found | percent }}
-at 16 to 32 pixels from it. Yet whether an object is found depends on the shift for
+Not always: whether an object is found depends on the shift for
 **{{ shifts['found and lost'] | percent }} of the objects**, although shifts are whole cells of the
 network's grid and the object is wholly in view. A single pixel does so for
-{{ pixel['found and lost'] | percent }}. It was not confident of what it loses: of the
-{{ shifts['found confidently and lost'].n }} objects found with a
-confidence of at least 0.5, {{ shifts['found confidently and lost'] | percent }} are lost at some
-shift: too few objects to conclude that its confidence is low there.
-Confidence minus precision is {{ rings[0]['confidence minus accuracy'] | cell }} in the middle and
-{{ rings[2]['confidence minus accuracy'] | cell }} at 16 to 32 pixels: underconfident, and much
-the same everywhere. In whole photographs, the mirror image decides about the largest object for
+{{ pixel['found and lost'] | percent }}. The average does not show it: YOLOv5s finds
+{{ rings[0].found | percent }} of the key objects in the middle of its view and
+{{ rings[2].found | percent }} at 16 to 32 pixels from it.
+
+It was not confident of what it loses: of the {{ shifts['found confidently and lost'].n }} objects
+found with a confidence of at least 0.5, {{ shifts['found confidently and lost'] | percent }} are
+lost at some shift: too few objects to conclude that its confidence is low there. Confidence minus
+precision is {{ rings[0]['confidence minus accuracy'] | cell }} in the middle and
+{{ rings[2]['confidence minus accuracy'] | cell }} at 16 to 32 pixels: underconfident, and much the
+same everywhere.
+
+In whole photographs, the mirror image decides about the largest object for
 {{ mirror['found and lost'] | percent }} of the photographs.
 """
 )
