@@ -104,6 +104,24 @@ def test_arguments_that_do_not_fit_are_answered_with_the_call_that_works(call, w
     assert works in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("call", "answer"),
+    [
+        (lambda: ob.conformal.LAC(alpha=0.1), "LAC: unknown name 'alpha' (known: coverage, out"),
+        (lambda: ob.recalibrate.Temperature("probabilities"), "call Temperature(*, outputs='logi"),
+        (lambda: ob.tasks.Regression(unit="m"), "Regression: unknown name 'unit' (known: input, "),
+        (lambda: ob.tasks.Classification(action=None), "Classification: unknown name 'action' (k"),
+        (lambda: ob.data.ImageFolder("photos", image_size=64), "did you mean 'size'?"),
+        (lambda: ob.actions.Window(siz=8), "Window: unknown name 'siz'; did you mean 'size'?"),
+        (lambda: ob.predictors.TorchPredictor(), "call TorchPredictor(module"),
+    ],
+)  # fmt: skip
+def test_a_constructor_names_its_class_and_what_it_takes(call, answer):
+    with pytest.raises(InputError) as raised:
+        call()
+    assert answer in str(raised.value)
+
+
 def test_a_p_value_below_what_is_shown_is_not_zero():
     draw = np.random.default_rng(0)
     confidence, correct = np.full(2000, 0.6), draw.random(2000) < 0.6

@@ -141,11 +141,12 @@ def check_name(argument: str, given: object, known: Collection[str]) -> None:
 
 
 def with_usage(
-    usage: str, elsewhere: Callable[[str], str] = lambda _: ""
+    usage: str = "", elsewhere: Callable[[str], str] = lambda _: ""
 ) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
     """Let a function answer arguments that it does not take with the call that works.
 
-    `elsewhere` says where an argument belongs that users look for here, or nothing.
+    That is its signature unless `usage` says another. `elsewhere` says where an argument belongs
+    that users look for here, or nothing.
 
     >>> @with_usage("(probs=probs)", lambda name: "pass g(size=...)" * (name == "size"))
     ... def f(*, probs=None, bins=15): ...
@@ -161,24 +162,49 @@ def with_usage(
     """
 
     def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
-        signature, name = inspect.signature(function), function.__name__
+        signature, makes = inspect.signature(function), function.__name__ == "__init__"
+        taken = [*signature.parameters.values()][makes:]  # without self
+        plain = [one.replace(annotation=one.empty) for one in taken]
+        names = [one.name for one in plain]
 
         @wraps(function)
         def run(*args: _P.args, **options: _P.kwargs) -> _R:
             try:
                 signature.bind(*args, **options)
             except TypeError as error:
-                for option in [key for key in options if key not in signature.parameters]:
+                name = type(args[0]).__name__ if makes else function.__name__
+                for option in [key for key in options if key not in names]:
                     if remedy := elsewhere(option):
                         problem = f"has no argument {option!r}"
                         raise InputError(name, problem=problem, remedy=remedy) from None
-                    raise unknown_name(name, option, signature.parameters) from None
-                raise InputError(name, problem=str(error), remedy=f"call {name}{usage}") from None
+                    raise unknown_name(name, option, names, cutoff=0.55) from None
+                remedy = f"call {name}{usage or inspect.Signature(plain)}"
+                raise InputError(name, problem=str(error), remedy=remedy) from None
             return function(*args, **options)
 
         return run
 
     return decorate
+
+
+class WithUsage:
+    """A class whose constructor, and that of each subclass, answers as `with_usage` does.
+
+    >>> class Bins(WithUsage):
+    ...     def __init__(self, *, number=15): ...
+    >>> class Few(Bins): ...
+    >>> Few(numbers=3)
+    Traceback (most recent call last):
+    orbical.errors.InputError: Few: unknown name 'numbers'; did you mean 'number'? (known: number)
+    >>> Few(3)
+    Traceback (most recent call last):
+    orbical.errors.InputError: Few: too many positional arguments; call Few(*, number=15)
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            cls.__init__ = with_usage()(cls.__init__)  # type: ignore[method-assign]
 
 
 def check_type(argument: str, value: object, kind: type, expected: str) -> None:

@@ -11,14 +11,14 @@ import torch
 from torch import Tensor
 
 from .._trees import Tree, leaves, to_device, tree_map
-from ..errors import InputError
+from ..errors import InputError, WithUsage
 from ..groups import OF_OUTPUTS, PARTS, Elements, Group, groups_moving
 
 Settings = dict[str, Any]
 """Arguments of a constructor by name, as a record holds them."""
 
 
-class Action(ABC):
+class Action(WithUsage, ABC):
     """How group elements move one kind of data.
 
     `parts` are the parts of a group that the action knows. `drawn_as` names
@@ -120,7 +120,7 @@ class Action(ABC):
         """
         return None
 
-    def check_values(self, x: Tree, first: int = 0) -> None:  # noqa: B027 - most move any values
+    def check_values(self, x: Tree, first: int = 0) -> None:
         """Refuse a batch of values that cannot be moved; its samples are counted from `first`.
 
         Called for the first samples and for batches whose flag is set.

@@ -12,11 +12,11 @@ from torch import Tensor
 
 from .._arrays import ArrayLike, as_array
 from ..calibration import check_finite
-from ..errors import InputError
+from ..errors import InputError, WithUsage
 from .quantiles import checked_coverage, conformal_quantile
 
 
-class ConformalIntervals(BaseEstimator, ABC):  # type: ignore[misc]
+class ConformalIntervals(WithUsage, BaseEstimator, ABC):  # type: ignore[misc]
     """Intervals that contain the true number with a chosen probability.
 
     A scikit-learn estimator whose features are the outputs of a model. Torch tensors give torch

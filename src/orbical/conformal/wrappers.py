@@ -11,14 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from .._arrays import ArrayLike
-from ..errors import InputError
+from ..errors import InputError, WithUsage
 from ..recalibrate import read_weights
 from .class_sets import ConformalSets, conformal_scores
 from .quantiles import checked_coverage, conformal_quantile
 from .target_intervals import ConformalIntervals
 
 
-class Mondrian(BaseEstimator):  # type: ignore[misc]
+class Mondrian(WithUsage, BaseEstimator):  # type: ignore[misc]
     """A threshold for each category, so that the coverage holds in each of them.
 
     Categories can be anything known of a new sample: a class of scanner, or the position of the
@@ -107,7 +107,7 @@ class Mondrian(BaseEstimator):  # type: ignore[misc]
         return np.concatenate(parts)[back]
 
 
-class OrbitAveraged(BaseEstimator):  # type: ignore[misc]
+class OrbitAveraged(WithUsage, BaseEstimator):  # type: ignore[misc]
     """One set for a whole orbit, from scores averaged over it.
 
         score of class k:  sum_g w_g s(g x, k)

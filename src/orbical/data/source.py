@@ -16,13 +16,13 @@ from torch.nn.utils.rnn import pad_sequence
 
 from .._ragged import padding_mask
 from .._trees import Tree
-from ..errors import InputError
+from ..errors import InputError, WithUsage
 
 Batch = tuple[Tree, Any]
 """Inputs and targets of some samples; the targets are None where there are none."""
 
 
-class Source(ABC):
+class Source(WithUsage, ABC):
     """A data set that a scan can read: subclass it for your own data.
 
     A source is cheap to make and to pickle; samples are read when they are needed, each once in a
@@ -81,7 +81,7 @@ class Source(ABC):
         these.
         """
 
-    def check(self) -> None:  # noqa: B027 - most data need no check
+    def check(self) -> None:
         """Refuse samples that cannot be read, as far as that is seen without reading them all."""
 
     def stamp(self) -> str | None:

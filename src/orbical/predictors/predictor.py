@@ -14,7 +14,7 @@ import torch
 
 from .._imports import words_of
 from .._trees import Tree, tree_map
-from ..errors import ModelError, OrbicalError
+from ..errors import ModelError, OrbicalError, WithUsage
 
 Raw = Any
 """What a model returns, before a task reads it."""
@@ -35,7 +35,7 @@ class PartialOutputs:
     errors: dict[int, str]
 
 
-class Predictor(ABC):
+class Predictor(WithUsage, ABC):
     """A model with the interface of a scan. Subclass it to adapt a model of another kind.
 
     Attributes:

@@ -24,14 +24,14 @@ from torch import Tensor
 from .._arrays import ArrayLike, as_array, both_classes, single_precision, warn_of_probabilities
 from .._imports import existing_file
 from ..calibration import check_finite, probability_tolerance
-from ..errors import InputError, StoreError, check_name, unknown_name
+from ..errors import InputError, StoreError, WithUsage, check_name, unknown_name
 
 _OUTPUTS = ("logits", "probabilities")
 _FLOATS = (np.float64, np.float32, np.float16)
 _SLACK = 1e-3  # scikit-learn's GaussianNB misses a sum of 1 by 3e-4 in single precision
 
 
-class ScoreReader(BaseEstimator):  # type: ignore[misc]
+class ScoreReader(WithUsage, BaseEstimator):  # type: ignore[misc]
     """An estimator whose features are the scores of a model: column k is the score of class k."""
 
     classes_: np.ndarray

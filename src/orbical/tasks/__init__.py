@@ -129,8 +129,10 @@ def _parse_action(text: str) -> Action:
     name, *settings = text.split(":")
     known = INPUTS | REGISTERED
     check_name("input", name, known)
+    given = [int(word) if word.isdigit() else word for word in settings]
     try:
-        return known[name](*(int(word) if word.isdigit() else word for word in settings))
+        inspect.signature(known[name]).bind(*given)
+        return known[name](*given)
     except TypeError:
         raise InputError("input", f"settings that {name} takes", repr(text)) from None
 

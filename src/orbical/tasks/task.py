@@ -20,7 +20,7 @@ from .. import actions
 from .._imports import name_of, words_of
 from .._trees import Tree, as_tensors, concatenate, leaves
 from ..actions import Action, ActionTree, Settings, flat_actions
-from ..errors import InputError, ModelError, check_name
+from ..errors import InputError, ModelError, WithUsage, check_name
 from ..groups import Elements, Group
 from ._point_samples import CLOUDS
 from ._reading import described_value
@@ -111,7 +111,7 @@ class Orbit:
     weights: Tensor
 
 
-class Task(ABC):
+class Task(WithUsage, ABC):
     """What a model predicts, how a prediction is scored, and how it moves with the input.
 
     A task has an input action, an output action (the representation in which outputs move), a
@@ -201,7 +201,7 @@ class Task(ABC):
         """The view of the inputs; by default the one of the input action."""
         return actions.action_view(self.input)
 
-    def check_range(self, target: Tensor, outputs: Tree) -> None:  # noqa: B027 - a task may accept any
+    def check_range(self, target: Tensor, outputs: Tree) -> None:
         """Check the targets against a model's outputs for the first samples."""
 
     def compact(self, target: Tensor) -> Tensor:
