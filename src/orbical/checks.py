@@ -460,7 +460,7 @@ def _terms(arrays: ScanArrays, rule: _Rule, model: int) -> Iterator[np.ndarray]:
     if name not in arrays:
         if rule.quantity in _AVERAGED:
             expected = "a labeled scan whose predictions are right or wrong"
-            remedy = "scan data with labels, or set a limit for the score"
+            remedy = ", or ".join(_averages(arrays))
             raise InputError(rule.name, expected, f"another one, of {arrays.task}", remedy=remedy)
         wanted = rule.quantity.partition("_gap")[0]
         raise InputError(rule.name, f"a scan with {wanted}", f"one without {name!r}")
@@ -484,6 +484,15 @@ def _terms(arrays: ScanArrays, rule: _Rule, model: int) -> Iterator[np.ndarray]:
         upright = column(lambda part: part[:, identity]) if drop else 0.0
         for each in element_columns(arrays, name, model):
             yield known_terms(upright - each if drop else each, binary and not drop)
+
+
+def _averages(arrays: ScanArrays) -> Iterator[str]:
+    """Yield what helps where a scan lacks an average: labels, or a limit for one that it has."""
+    if "score" not in arrays:
+        yield "scan data with labels"
+    known = [name for name, variable in _AVERAGED.items() if variable in arrays]
+    if known:
+        yield f"set a limit for its {' or '.join(known)}, such as max_{known[0]}"
 
 
 def _mean_square(values: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -119,6 +119,19 @@ def test_changing_answers_pass_fail_or_leave_doubt(store: Path, tmp_path: Path) 
         ob.check(numbers, max_changed=0.1)
 
 
+@pytest.mark.parametrize("labeled", [True, False])
+def test_what_has_no_accuracy_says_which_limits_it_has(labeled: bool) -> None:
+    images, masks = torch.rand(4, 1, 8, 8), torch.zeros(4, 8, 8, dtype=torch.int64)
+    data = (images, masks) if labeled else images
+    task = ob.tasks.Segmentation()
+    scan = ob.scan(torch.nn.Conv2d(1, 3, 1), data, group="cyclic:4", task=task, progress=False)
+    with pytest.raises(InputError) as raised:
+        ob.check(scan, min_accuracy=0.9)
+    has = "set a limit for its gap or score" if labeled else "set a limit for its gap"
+    assert has in raised.value.remedy
+    assert ("scan data with labels" in raised.value.remedy) is not labeled
+
+
 def test_measured_values_are_those_of_the_library(store: Path) -> None:
     scan = ob.load(store)
     rules = [name for name in command.SHORTCUTS if name not in OF_REGRESSORS]
