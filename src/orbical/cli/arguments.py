@@ -240,7 +240,8 @@ def load_data_and_classes(text: str, **images: object) -> tuple[object, list[str
     `images` are options for images in files: `size`, `unreadable` and the columns of a table.
     """
     from ..data import open_path
-    from ..datasets import BUILT_IN, STRUCTURE_SUFFIXES, molecules
+    from ..datasets import BUILT_IN, molecules
+    from ..tasks import STRUCTURE_SUFFIXES
 
     if text.startswith("coco:"):
         found = _read_coco(text)
@@ -269,8 +270,9 @@ def holds_image_files(text: str) -> bool:
     (True, False, False)
     """
     from ..data import ARRAY_SUFFIXES
+    from ..tasks import STRUCTURE_SUFFIXES
 
-    kept = (*ARRAY_SUFFIXES, ".zarr")
+    kept = (*ARRAY_SUFFIXES, ".zarr", *STRUCTURE_SUFFIXES)
     return _is_path(text) and not text.lower().endswith(kept) and not text.startswith("coco:")
 
 

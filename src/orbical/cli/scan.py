@@ -186,7 +186,6 @@ def scan(
     """
     with print_when_stopped(out is not None):
         from .. import tasks as known
-        from ..datasets import STRUCTURE_SUFFIXES, read_molecule_file
         from ..scanning import scan as run
 
         named: Options = dict(models_from_option(model))
@@ -225,16 +224,13 @@ def scan(
         else:
             chosen = own_task(task)
         of_atoms = chosen.truth_kind == "quantities"
-        structures = data.lower().endswith(STRUCTURE_SUFFIXES)
+        structures = data.lower().endswith(known.STRUCTURE_SUFFIXES)
         if structures and not of_atoms and action is None and task in known.TASKS:
             remedy = "pass --task atoms, or an action for each field with --input"
             raise InputError("--task", "atoms for molecules", task, remedy=remedy)
-        if of_atoms and structures:
-            content: object = read_molecule_file(Path(data))  # with the names of its molecules
-        else:
-            content, names = load_data_and_classes(data, **pictures)
-            if names is not None:
-                chosen.classes = names
+        content, names = load_data_and_classes(data, **pictures)
+        if names is not None:
+            chosen.classes = names
         announce_folder(out)
         with executor_of_options(workers, cluster) as executor:
             result = run(

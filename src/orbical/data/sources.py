@@ -12,6 +12,7 @@ from typing import Any
 from .._codecs import check_codecs
 from .._imports import as_path, import_extra, local_file, name_of, reading
 from ..errors import InputError
+from ..tasks import STRUCTURE_SUFFIXES, batch_structures, read_molecule_file
 from . import tables
 from .array_files import read_npy, read_npz
 from .array_source import Arrays, check_labels, whole_array
@@ -27,7 +28,7 @@ from .tables import Frame, Table, from_frame, has_images
 from .texts import Questions, is_questions, source_from_texts
 
 ARRAY_SUFFIXES = (".npz", ".npy")
-SUFFIXES = (*ARRAY_SUFFIXES, ".zarr", *tables.SUFFIXES, *NIFTI_SUFFIXES)
+SUFFIXES = (*ARRAY_SUFFIXES, ".zarr", *tables.SUFFIXES, *NIFTI_SUFFIXES, *STRUCTURE_SUFFIXES)
 """The suffixes of paths that are recognized as data."""
 
 _OF_TABLES = ("path", "label", "columns", "root")
@@ -43,7 +44,8 @@ def open_path(given: str | os.PathLike[str], **images: object) -> Source:
         given: a folder of images; a table `.csv`, `.tsv` or `.parquet` of numbers, of image files
             (in a column `path`), or of questions with options (also `.jsonl`, `.json`); `.npz`;
             `.npy`; a Zarr array or group; NIfTI files or a folder of them; a folder that
-            `datasets.save_to_disk` wrote. Of a URL: a file, or Zarr.
+            `datasets.save_to_disk` wrote; molecules, such as `.xyz`. Of a URL: a file, or
+            Zarr.
         **images: how images are read, such as `size=224` or `unreadable="skip"`; the arguments of
             `ImageFolder`, `Table` or `HuggingFace`.
 
@@ -96,6 +98,8 @@ def _opener(path: Path, of_images: bool = False) -> Callable[..., Source] | None
     if is_questions(path):
         return Questions
     suffix = path.suffix.lower()
+    if suffix in STRUCTURE_SUFFIXES:
+        return _open_structures
     if suffix in tables.SUFFIXES:
         return Table if of_images or has_images(path) else Frame
     return {".npz": _open_npz, ".npy": _open_npy}.get(suffix)
@@ -111,6 +115,11 @@ def _open_npz(path: Path) -> Source:
 
 def _open_npy(path: Path) -> Source:
     return Arrays(read_npy(path, "data", mapped=True))
+
+
+def _open_structures(path: Path) -> Source:
+    inputs, truth = batch_structures(read_molecule_file(path))
+    return Arrays(inputs, truth)
 
 
 class ZarrArrays(NamedArrays):

@@ -37,7 +37,7 @@ from .key_objects import (
     key_object_surroundings,
     key_object_views,
 )
-from .molecule_files import STRUCTURE_SUFFIXES, molecules, read_molecule_file
+from .molecule_files import molecules
 from .particle_images import particle_pairs, photograph
 from .point_clouds import BUILDERS, PointClouds, furniture, in_unit_ball, padded
 

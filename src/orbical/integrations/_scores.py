@@ -37,7 +37,8 @@ class OrbitScores:
         from ..tasks import as_task
 
         self.group, self.task = as_group(self.group), as_task(self.task)
-        samples = Samples(self.task.take(self.data), self.task.names(self.data))
+        taken = self.task.take(self.data)
+        samples = Samples(taken, self.task.names(taken))
         samples.source.check()
         self.task = self.task.for_inputs(samples.first(1)[0], samples.source.action)
         _, target, _ = checked_data(samples, self.group, self.task)

@@ -84,7 +84,7 @@ def scan(
             list of samples, a torch `Dataset` or `DataLoader`, a data set of Hugging Face, an
             xarray object, a list of PyG graphs; a path: a folder of images, a table `.csv` or
             `.parquet`, `.npy`, `.npz` or Zarr; or a source of `orbical.data`. The task `atoms` also
-            takes a list of `ase.Atoms`. Each sample is read once.
+            takes a list of `ase.Atoms`, or a file of them such as `.xyz`. Each sample is read once.
         group: the sampled group, or its text such as `"rotations:72"`; a task of options has one
             of its own, the orders of these.
         task: the task, or its name; as for `orbical scan`, classification unless given.

@@ -106,7 +106,8 @@ def plan(
     task = _reading(as_task(task), read)
     if fingerprint is not None and not (isinstance(fingerprint, str) and fingerprint):
         raise InputError("fingerprint", "a text that names the data", repr(fingerprint))
-    samples = Samples(task.take(data), task.names(data), fingerprint)
+    taken = task.take(data)
+    samples = Samples(taken, task.names(taken), fingerprint)
     if known is None or known.stamp is None or known.stamp != samples.stamp:
         samples.source.check()
     _check_kind(task, samples.source.usual_task)

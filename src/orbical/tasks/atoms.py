@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,12 +30,12 @@ from .quantities import (
     quantity_distance,
     shaped_quantity,
 )
+from .structure_files import read_molecule_file
 from .structures import (
     NamedBatch,
     batch_structures,
     complete_structures,
     is_structure,
-    structure_names,
     structures_from_graphs,
 )
 from .task import Reader, Results, Task, Variable, per_element, per_sample
@@ -47,7 +49,8 @@ _INPUT = {"pos": Points(), "numbers": Rows(), "mask": Rows(), "cell": Vectors(),
 class Atoms(Task):
     """Predict energies and forces: an energy is invariant, forces rotate with the molecule.
 
-    Data are a list of `ase.Atoms`, the result of `orbical.datasets.molecules`, a dictionary with
+    Data are a list of `ase.Atoms`, the path of a file of them, the result of
+    `orbical.datasets.molecules`, a dictionary with
     `pos [N, n, 3]` and `numbers [N, n]` (0 for padding), and optionally `mask`, `cell` and `pbc`,
     or a batch without padding: `pos [total, 3]`, `numbers [total]` and `ptr` or `batch`, or a batch
     or list of graphs of PyTorch Geometric.
@@ -136,9 +139,11 @@ class Atoms(Task):
     def names(self, data: object) -> list[str] | None:
         """Return the names of the molecules, `atoms.info["name"]`."""
         inputs, _ = _apart(data)
-        if _are_structures(inputs):
-            return structure_names(inputs)
         return inputs.names if isinstance(inputs, NamedBatch) else None
+
+    def usual_group(self, x: Tree) -> str:
+        """Ask for a group of space."""
+        raise InputError("group", "a group of space, such as 'rotations3d:8'", "none")
 
     def _row(self, truth: Mapping[str, object], mask: Tensor) -> Tensor:
         """Return the truth as one row for each molecule, NaN for what is not known."""
@@ -332,7 +337,9 @@ def _form(quantity: str) -> str:
 
 
 def _apart(data: Any) -> tuple[Any, Any]:
-    """Separate molecules from a truth that is passed with them, or that they bring themselves."""
+    """Separate molecules, perhaps of a file, from a truth passed with them, or that they bring."""
+    if isinstance(data, str | os.PathLike):
+        return read_molecule_file(Path(data).expanduser()), None
     pair = isinstance(data, tuple | list) and len(data) == 2
     pair = pair and not is_structure(data[1]) and not is_graph(data[1])
     if pair:

@@ -120,7 +120,7 @@ def structures_from_graphs(data: object) -> tuple[Batch, Batch | None] | None:
     return padded, truth or None
 
 
-def complete_structures(inputs: object) -> Batch:
+def complete_structures(inputs: object) -> NamedBatch:
     """Check a batch of molecules given as arrays, and add its optional fields.
 
     `pos` and `numbers` are required; without `mask`, atoms are where numbers are positive; without
@@ -130,7 +130,7 @@ def complete_structures(inputs: object) -> Batch:
         inputs: the fields of the batch.
 
     Returns:
-        All fields, as tensors.
+        All fields, as tensors, and the names of the molecules if they have any.
 
     Raises:
         InputError: if a field is missing, unknown, misshapen or has invalid values.
@@ -173,7 +173,9 @@ def complete_structures(inputs: object) -> Batch:
     for place, (lattice, periodic) in enumerate(zip(cell.double(), pbc, strict=True)):
         for expected, got in _wrong_cell(lattice.numpy(force=True), periodic.numpy(force=True)):
             raise InputError("data", expected, f"{got} for molecule {place}")
-    return {"pos": pos, "numbers": numbers * mask, "mask": mask, "cell": cell, "pbc": pbc}
+    fields = NamedBatch(pos=pos, numbers=numbers * mask, mask=mask, cell=cell, pbc=pbc)
+    fields.names = inputs.names if isinstance(inputs, NamedBatch) else None
+    return fields
 
 
 def formula(numbers: Iterable[int]) -> str:

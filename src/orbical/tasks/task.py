@@ -239,7 +239,7 @@ class Task(WithUsage, ABC):
         return data
 
     def names(self, data: object) -> list[str] | None:
-        """Return the names of the samples for display, if the data have any."""
+        """Return the names of the samples for display, if what `take` returned has any."""
         return None
 
     def usual_group(self, x: Tree) -> str:
