@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -60,6 +61,24 @@ def test_outputs_with_an_array_that_no_table_takes_are_refused(name: str) -> Non
     given = {"mean": np.zeros(9), "variance": np.ones(9), "target": np.ones(9), name: np.ones(9)}
     with pytest.raises(InputError, match=f"outputs: expected some of mean.*got .*{name}"):
         calibration.measure_table(given)
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_path_stands_for_the_outputs_in_its_file(kind: type, tmp_path: Path) -> None:
+    probs = np.random.default_rng(0).dirichlet([1, 1, 1], (2, 40)).astype("f4")
+    outputs = {
+        name: {"probs": probs[k], "labels": np.arange(40) % 3} for k, name in enumerate("ab")
+    }
+    paths = {name: kind(tmp_path / f"{name}.npz") for name in "ab"}
+    for name, path in paths.items():
+        np.savez(path, **outputs[name])
+    settings = {"only": ["ece", "nll"], "resamples": 20}
+    found = calibration.measure_table(paths["a"], **settings)
+    assert str(found) == str(calibration.measure_table(outputs["a"], **settings))
+    expected = calibration.compare_outputs(outputs, resamples=20)
+    assert calibration.compare_outputs(paths, resamples=20).equals(expected)
+    with pytest.raises(InputError, match=r"outputs: expected arrays by name.* got (str|Posix)"):
+        calibration.measure_table(kind("run.zarr"))
 
 
 def test_outputs_without_labels_are_refused() -> None:

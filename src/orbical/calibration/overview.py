@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import os
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._arrays import ArrayLike
+from ..data import OUTPUT_SUFFIXES, read_outputs
 from ..errors import InputError, with_usage
 from ..groups import PLACES, Group
 from ..store import opened_scan
@@ -51,7 +54,7 @@ _DIFFERENCE = ("difference", "low", "high", "p_value")
 
 
 def measure_table(
-    outputs: Mapping[str, ArrayLike],
+    outputs: Mapping[str, ArrayLike] | str | os.PathLike[str],
     *,
     bins: int = 15,
     level: float = 0.95,
@@ -63,7 +66,7 @@ def measure_table(
 
     Args:
         outputs: arguments of `classification_table` or, with `mean`, of `regression_table`, as
-            `orbical.data.read_outputs` returns them.
+            `orbical.data.read_outputs` returns them; or the path of a file that it reads.
         bins: Number of bins of the binned measures.
         level: Nominal coverage.
         resamples: Number of draws.
@@ -78,17 +81,17 @@ def measure_table(
         >>> list(measure_table(outputs, resamples=50, only=["nll", "ece"]))
         ['nll', 'ece']
     """
-    _check_outputs(outputs)
-    table: Any = regression_table if "mean" in outputs else classification_table
+    opened = _opened_outputs(outputs)
+    table: Any = regression_table if "mean" in opened else classification_table
     settings = {"bins": bins, "level": level, "resamples": resamples, "seed": seed, "only": only}
-    _check_arrays(outputs, table, settings)
-    found: dict[str, Interval] = table(**outputs, **settings)
+    _check_arrays(opened, table, settings)
+    found: dict[str, Interval] = table(**opened, **settings)
     return found
 
 
 @with_usage(_COMPARED)
 def compare_outputs(
-    outputs: Mapping[str, Mapping[str, ArrayLike]],
+    outputs: Mapping[str, Mapping[str, ArrayLike] | str | os.PathLike[str]],
     *,
     bins: int = 15,
     level: float = 0.95,
@@ -122,11 +125,10 @@ def compare_outputs(
 
     settings = {"bins": bins, "level": level, "resamples": resamples, "seed": seed}
     usage = f"call compare_outputs{_COMPARED}"
-    _check_outputs(outputs, usage)
-    for one in outputs.values():
-        _check_outputs(one, usage)
+    named = _opened_outputs(outputs, usage)
+    opened = {name: _opened_outputs(one, usage) for name, one in named.items()}
     rows = []
-    for (a, one), (b, other) in itertools.combinations(outputs.items(), 2):
+    for (a, one), (b, other) in itertools.combinations(opened.items(), 2):
         kinds = ["labels" if "labels" in given else "target" for given in (one, other)]
         if kinds[0] != kinds[1]:
             reason = "one is a classifier and one a regressor"
@@ -156,10 +158,14 @@ def _needed(found: Mapping[str, float], samples: int, level: float) -> int | Non
     return samples_to_decide_by_width(found["difference"], end, 0.0, samples, level)
 
 
-def _check_outputs(outputs: object, usage: str = "") -> None:
+def _opened_outputs(outputs: object, usage: str = "") -> Mapping[str, Any]:
+    """Return outputs by name, read from a file if that is what was passed."""
+    if isinstance(outputs, str | os.PathLike) and str(outputs).endswith(OUTPUT_SUFFIXES):
+        return read_outputs(Path(outputs))
     if not isinstance(outputs, Mapping):
         remedy = "scan_table takes a scan" if hasattr(outputs, "record") else usage
         raise InputError("outputs", "arrays by name, such as labels", type(outputs), remedy=remedy)
+    return outputs
 
 
 def _check_arrays(
