@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import orbical as ob
 from orbical.cli import _register, app
+from orbical.cli.worst_case import _print as print_worst_case
 from orbical.errors import InputError
 
 
@@ -202,3 +203,49 @@ def test_rounding_of_forces_is_no_failure():
     )
     found = ob.nero.failures(scan)
     assert (len(found), len(found.open)) == (0, 0)
+
+
+@pytest.fixture(scope="module")
+def oriented():
+    """Molecules whose energy knows where x is, scanned in both quantities; the forces are zero."""
+    random = torch.Generator().manual_seed(0)
+    pos = torch.rand(20, 3, 3, generator=random, dtype=torch.float64)
+    data = {"pos": pos, "numbers": torch.tensor([[8, 1, 1]]).expand(20, 3)}
+
+    def along_x(batch):
+        return {"energy": batch["pos"][:, 0, 0] ** 2, "forces": 0 * batch["pos"]}
+
+    scan = ob.scan(
+        {"net": along_x}, data, group="rotations3d:8", task="atoms", keep="inputs", progress=False
+    )
+    return along_x, scan
+
+
+def test_no_failure_is_said_of_a_quantity_that_was_not_judged(oriented):
+    """Forces are sound, and one read "no failure found" of an energy that is not."""
+    for given in (oriented[1], oriented[1].data):
+        found = ob.nero.failures(given)
+        assert "no failure found" in str(found)
+        assert "Judged by forces alone, not by energy" in str(found)
+        assert found.to_dict()["scope"] == found.scope
+    assert ob.nero.failures(world(100, 0)).scope == ""
+
+
+def test_a_worst_case_says_which_quantity_was_searched(oriented, capsys):
+    net, scan = oriented
+    found = ob.worst_case({"net": net}, scan, rounds=2, progress=False)
+    assert float(found["missed"].max()) == 0
+    assert found.attrs["scope"].startswith("Judged by forces alone, not by energy")
+    print_worst_case(found)
+    assert found.attrs["scope"] in capsys.readouterr().out
+
+
+def test_a_summary_has_the_largest_violation_of_each_quantity(oriented):
+    """Score and gap are those of forces, so the summary of a broken energy looked sound."""
+    scan = oriented[1]
+    table = ob.nero.summary(scan)
+    assert float(table["invariance_gap"].item()) == 0
+    assert table["violation"].dims == ("model", "quantity")
+    for found in ob.nero.violations(scan):
+        assert table["violation"].sel(model="net", quantity=found.quantity) == found.largest
+    assert float(table["violation"].sel(quantity="energy").item()) > 0.1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -298,6 +299,19 @@ def test_a_part_of_a_group_is_closed_where_all_its_products_are_in_it(spec):
 
 def test_large_groups_of_given_matrices_are_made_in_no_time():
     assert groups.from_matrices(plane=groups.rotations(5000).parts["plane"]).closed
+
+
+def test_elements_of_space_are_named_in_words():
+    """They read "rx 0, ry 0, rz 0, inversion -1", and the identity "inversion 1"."""
+    assert [groups.inversion().name(place) for place in (0, 1)] == ["identity", "inversion"]
+    group = groups.o3(64)
+    assert [group.name(place) for place in (0, 1)] == ["identity", "inversion"]
+    turned, both = group.name(2), group.name(3)
+    assert re.fullmatch(r"[0-9.]+° about \((-?[01]\.\d\d(, )?){3}\)", turned)
+    assert both == f"{turned}, inversion"
+    assert len({group.name(place) for place in range(len(group))}) == len(group)
+    own = groups.from_matrices(space=[np.eye(3)], coords={"inversion": ["none"], "rx": [2]})
+    assert own.name(0) == "inversion none, rx 2"
 
 
 def test_given_matrices_make_a_group():

@@ -27,7 +27,8 @@ def test_the_worst_element_is_named():
 
     images = torch.zeros(1, 2, 8, 8)
     images[0, 0, :4] = 5
-    with pytest.raises(AssertionError, match=r"at angle 180 \(element 2\), 3 of 4 elements"):
+    words = r"at angle 180 \(element 2\) of sample 0, 3 of 4 elements"
+    with pytest.raises(AssertionError, match=words):
         ob.testing.assert_equivariant(half_blind, images, group="cyclic:4", task="classification")
 
 

@@ -297,8 +297,33 @@ def test_a_large_energy_hides_no_broken_forces():
         off = torch.tensor([0.1, 0.0, 0.0], dtype=batch["pos"].dtype)
         return batch["numbers"].sum(1) * 1e6, batch["pos"] + off
 
-    with pytest.raises(AssertionError, match="not equivariant"):
+    with pytest.raises(AssertionError, match=r" of the forces at .* of molecule "):
         ob.testing.assert_equivariant(model, few(), group="rotations3d:8", task="atoms")
+
+
+class KnowsWhereXIs(Calculator):
+    """Sound forces, and an energy that depends on the orientation of one molecule."""
+
+    implemented_properties = ("energy", "forces")
+
+    def calculate(self, atoms=None, properties=("energy",), system_changes=all_changes):
+        super().calculate(atoms, properties, system_changes)
+        ethanol = len(atoms) == 9
+        self.results = {
+            "energy": 1.0 + (0.1 * atoms.positions[:, 0].max() if ethanol else 0.0),
+            "forces": atoms.positions - atoms.positions.mean(0),
+        }
+
+
+@pytest.mark.parametrize(("name", "said"), [("", "C2H6O"), ("ethanol", "ethanol, C2H6O")])
+def test_a_failed_test_names_the_quantity_and_the_molecule(name, said):
+    molecules = few()
+    molecules[2].info["name"] = name
+    words = f"relative error [0-9.e-]+ of the energy at .* of molecule 2: {said}, "
+    with pytest.raises(AssertionError, match=words):
+        ob.testing.assert_equivariant(
+            KnowsWhereXIs(), molecules, group="rotations3d:8", task="atoms"
+        )
 
 
 def last(raw):

@@ -47,6 +47,7 @@ def test_failures_are_those_of_python_with_a_view_of_each(session: Session, scan
     about, _ = asked(session, "failures")
     found = ob.nero.failures(scan)
     assert about["searched"] == found.searched
+    assert about["scope"] == found.scope
     sure = [one for one in about["failures"] if one["confirmed"]]
     assert [one["sentence"] for one in sure] == [one.sentence for one in found]
     for one, failure in zip(sure, found, strict=True):

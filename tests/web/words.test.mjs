@@ -35,8 +35,15 @@ test("elements are named by their coordinates in short words", () => {
   assert.deepEqual(elementNames(mirrors), ["0°", "90°, mirrored"]);
   const turns = { names: ["", ""], coords: { plane: ["xy", "yz"], azimuth: [0, 15], angle: [0, 30] } };
   assert.deepEqual(elementNames(turns), ["0°", "30° about yz axis at 15°"]);
-  const o3 = { names: ["", ""], coords: { rx: [0, -4.58], ry: [0, 13.84], rz: [0, 110], inversion: [1, -1] } };
-  assert.deepEqual(elementNames(o3), ["x 0°, y 0°, z 0°", "x −4.6°, y 13.8°, z 110°, inverted"]);
+  const handed = { names: ["identity", "inversion"], coords: { inversion: [1, -1] } };
+  assert.deepEqual(elementNames(handed), ["identity", "inversion"]);
+});
+
+test("rotations of space keep their names, which say the angle, the axis and the inversion", () => {
+  const names = ["identity", "90° about (0.00, 0.00, 1.00), inversion"];
+  const coords = { rx: [0, 0], ry: [0, 0], rz: [0, 90], inversion: [1, -1] };
+  assert.deepEqual(elementNames({ names, coords }), names);
+  assert.equal(positionName({ kind: "ball", coords: { rx: [], ry: [], rz: [] } }, [1, 2, 3]), "x 1°, y 2°, z 3°");
 });
 
 test("a group with coordinates of its own keeps its names", () => {

@@ -18,7 +18,7 @@ from ..calibration import bounded_mean_interval, unbounded_mean_interval
 from ..data import preprocessing_of_scan, read_rows
 from ..errors import InputError, ModelError, real_number, whole_number, with_usage
 from ..groups import Array, Chart, Group, as_group, chart_of
-from ..nero import circle_bracket, circle_order
+from ..nero import circle_bracket, circle_order, score_scope
 from ..scanning import Recipe, Runner, Sweep, plan, ready_scan_units, scan_progress_bar
 from ..store import Scan, row_runs
 from ..tasks import Task, as_task
@@ -98,7 +98,8 @@ def worst_case(
         `[model, place]` and `mean_missed` `[model]` are means over samples, with intervals to
         `mean_low`, `mean_high` and so on. `method` `[model]` is `"gradient"`, `"golden section"`,
         or `"grid"` for a group without continuous coordinates, of which only the elements are
-        tried. `orbical.view(scan, worst=...)` marks it on the orbits of a scan.
+        tried. Of atoms the attribute `scope` says which quantity was searched and which were not.
+        `orbical.view(scan, worst=...)` marks it on the orbits of a scan.
 
     Raises:
         InputError: an argument cannot be used.
@@ -419,6 +420,7 @@ def _table(found: dict[str, dict[str, Array]], runner: Runner, level: float) -> 
         metric=task.score_meaning if labeled else "score against the consensus",
         higher_is_better=task.higher_is_better,
         level=level,
+        scope=score_scope(task.variables(labeled), task.score_unit),
         searched="between the sampled elements"
         if chart_of(recipe.group) is not None
         else f"only the elements of {recipe.group.spec}, which has no continuous coordinates",

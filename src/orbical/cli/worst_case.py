@@ -136,3 +136,5 @@ def _print(found: xr.Dataset) -> None:
         rows.append(["beyond which no angle is, if the spectrum holds", *cells])
     title = f"{found.sizes['sample']:,} samples, searched {found.attrs['searched']}"
     print_results("text", None, [Sheet(title, [f"mean {found.attrs['metric']}", *models], rows)])
+    if found.attrs["scope"]:
+        typer.echo(found.attrs["scope"])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -29,6 +30,8 @@ LAYOUTS: dict[str, tuple[str, ...]] = {
     "tiles": (),
 }
 """How an orbit can be drawn, and the axes that the drawing needs by their names."""
+_VECTOR = ("rx", "ry", "rz")
+"""The coordinates of a rotation of space, in degrees along each axis."""
 
 
 @dataclass(frozen=True)
@@ -163,11 +166,13 @@ class Group(Elements):
     def name(self, index: int) -> str:
         """Return the name of an element: its coordinates, in as few digits as needed.
 
+        A rotation of space is named by its angle and axis, and what is not inverted is not said.
+
         >>> from orbical.groups import rotations, rotations3d
         >>> rotations(72).name(3)
         'angle 15'
         >>> rotations3d(256).name(5)
-        'rx -27.46, ry 1.507, rz -170'
+        '172.2° about (-0.16, 0.01, -0.99)'
         """
         return self._names[index]
 
@@ -195,7 +200,7 @@ class Group(Elements):
         """The shortest names of four digits or more that all differ, if there are any."""
         for digits in range(4, 17):
             names = [
-                ", ".join(_word(key, values[index], digits) for key, values in self.coords.items())
+                _words({key: values[index] for key, values in self.coords.items()}, digits)
                 or f"element {index}"
                 for index in range(len(self))
             ]
@@ -233,9 +238,33 @@ class Group(Elements):
         return digest.hexdigest()[:16]
 
 
+def _words(coords: Mapping[str, Any], digits: int) -> str:
+    """Return an element in words, nothing without coordinates.
+
+    >>> _words({"rx": 0.0, "ry": 0.0, "rz": -90.0, "inversion": -1.0}, 4)
+    '90° about (0.00, 0.00, -1.00), inversion'
+    >>> _words({"inversion": 1.0}, 4)
+    'identity'
+    """
+    turn, mirror, others = "", "", dict(coords)
+    if all(_is_number(coords.get(key)) for key in _VECTOR):  # degrees
+        vector = [float(others.pop(key)) for key in _VECTOR]
+        if (angle := math.hypot(*vector)) > 0:
+            places = digits - 2
+            axis = (f"{round(one / angle, places) + 0.0:.{places}f}" for one in vector)
+            turn = f"{angle:.{digits}g}° about ({', '.join(axis)})"
+    if coords.get("inversion") in (1, -1):
+        mirror = "inversion" if others.pop("inversion") < 0 else ""
+    words = [turn, mirror, *(_word(key, value, digits) for key, value in others.items())]
+    return ", ".join(filter(None, words)) or ("identity" if coords else "")
+
+
 def _word(key: str, value: object, digits: int) -> str:
-    number = isinstance(value, int | float | np.number)
-    return f"{key} {value:.{digits}g}" if number else f"{key} {value}"
+    return f"{key} {value:.{digits}g}" if _is_number(value) else f"{key} {value}"
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float | np.number)
 
 
 def element_rows(elements: Elements) -> Array:

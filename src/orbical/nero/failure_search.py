@@ -21,6 +21,7 @@ from ..errors import InputError, unknown_name, whole_number
 from ..groups import Group
 from ..store import FINISHED, Scan, ScanArrays, arrays_of
 from ..tasks import quantity_rounding
+from .molecules import score_scope
 
 Array = np.ndarray
 
@@ -94,6 +95,8 @@ class Failures(Sequence[Failure]):
         searched: The number of subsets times parts of the orbit, and models, that were compared.
         level: The probability that none of the confirmed ones is due to chance.
         subsets: `[N]` for each subset by its column and value: which samples belong to it.
+        scope: Which quantity of atoms was judged, and which were not, in a sentence; empty for
+            other tasks.
     """
 
     found: tuple[Failure, ...]
@@ -101,6 +104,7 @@ class Failures(Sequence[Failure]):
     searched: int
     level: float
     subsets: Mapping[tuple[str, str], Array]
+    scope: str = ""
 
     def __getitem__(self, index: Any) -> Any:
         return self.found[index]
@@ -116,13 +120,16 @@ class Failures(Sequence[Failure]):
         """Return the results in plain values, without the members of the subsets."""
         parts = {"found": self.found, "open": self.open}
         lists = {name: [one.to_dict() for one in part] for name, part in parts.items()}
-        return {**lists, "searched": self.searched, "level": self.level}
+        return {**lists, "searched": self.searched, "level": self.level, "scope": self.scope}
 
     def __str__(self) -> str:
-        if not self.found:
+        lines = [one.sentence for one in self.found]
+        if not lines:
             some = f"; {counted(len(self.open), 'suspicion')} not confirmed" if self.open else ""
-            return f"no failure found among {self.searched:,} subsets and parts of the orbit{some}"
-        return "\n".join(one.sentence for one in self.found)
+            lines = [
+                f"no failure found among {self.searched:,} subsets and parts of the orbit{some}"
+            ]
+        return "\n".join(filter(None, [*lines, self.scope]))
 
 
 def failures(
@@ -220,6 +227,7 @@ def failures(
         len(subsets) * _parts_of(arrays.group) * len(arrays.models),
         level,
         subsets,
+        score_scope(arrays, arrays.attributes(arrays.response_name("score")).get("units", "")),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -128,9 +128,32 @@ def violations_of(arrays: ScanArrays, names: Sequence[str] | None = None) -> lis
     ]
 
 
-def scanned_quantities(arrays: ScanArrays) -> list[str]:
-    """Return the quantities that a scan of the task atoms has; none of other tasks."""
-    return [name for name in UNITS if f"{name}_vs_consensus" in arrays]
+def scanned_quantities(names: Container[str]) -> list[str]:
+    """Return the quantities of atoms among the variables of a scan; none of other tasks."""
+    return [name for name in UNITS if f"{name}_vs_consensus" in names]
+
+
+def score_scope(names: Container[str], unit: str) -> str:
+    """Say which quantity of atoms a score is of, and which of the scan it says nothing of.
+
+    Args:
+        names: the names of the variables of a scan.
+        unit: the unit of its score, which tells the quantity.
+
+    Returns:
+        A sentence; empty where nothing is left out.
+
+    Example:
+        >>> score_scope(["energy_vs_consensus", "forces_vs_consensus"], "eV/Å")
+        'Judged by forces alone, not by energy: see ob.nero.violations or orbical check.'
+    """
+    known = scanned_quantities(names)
+    judged = [name for name in known if UNITS[name] == unit]
+    others = " or ".join(name for name in known if name not in judged)
+    if not others:
+        return ""
+    alone = ", ".join(judged)
+    return f"Judged by {alone} alone, not by {others}: see ob.nero.violations or orbical check."
 
 
 def _of_atoms(scan: Scan) -> Scan:

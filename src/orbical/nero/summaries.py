@@ -10,6 +10,7 @@ from .agreement import RATES, binary_rates, has_two_classes
 from .along_orbits import aggregate
 from .changes import answer_names, sample_changes
 from .headlines import finished_samples, headline_of, mean_curves, worst_elements
+from .molecules import scanned_quantities, violations_of
 from .orbit_sums import mean_of_curves
 
 Array = np.ndarray
@@ -25,6 +26,7 @@ _SUMMARY_MEANINGS = {
     "changed": "share of samples whose prediction changes somewhere on the orbit",
     "changed_pairs": "share of pairs of elements whose predictions disagree",
     "invariance_gap": "root mean square distance of the un-transformed outputs from their mean",
+    "violation": "largest distance of each quantity from its consensus, in its own unit",
     "action_defect": "relative loss of the transformation itself, there and back, over the orbit",
 }
 
@@ -144,8 +146,9 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
         A dataset of the above `[model, place]`, and, `[model]` each: `worst_element` (index, -1
         if nothing is finished), `worst_name`, `invariance_gap`, `consensus_vs_truth` (with labels)
         and `samples` (how many are finished); where answers are classes or boxes, `changed` and
-        `changed_pairs` of `consistency`; and `action_defect`, a single number. The attribute
-        `headline` says what was found in a sentence.
+        `changed_pairs` of `consistency`; of atoms, whose `score` and gap are of one quantity,
+        `violation` `[model, quantity]`, the largest of each (`violations`); and `action_defect`, a
+        single number. The attribute `headline` says what was found in a sentence.
 
     Example:
         >>> import orbical as ob, torch
@@ -186,6 +189,11 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
     table |= {name: (("model",), values) for name, values in single.items()}
     table["action_defect"] = float(action_defect(scan)["mean"])
     coords = {"model": data["model"], "place": ["identity", "mean", "worst"]}
+    if quantities := scanned_quantities(arrays):
+        largest = {(one.model, one.quantity): one.largest for one in violations_of(arrays)}
+        values = [[largest.get((model, q), np.nan) for q in quantities] for model in arrays.models]
+        table["violation"] = (("model", "quantity"), values)
+        coords["quantity"] = quantities
     score = responses(scan).attrs
     about = {"reference": score["reference"], "headline": headline_of(arrays, curves, samples).text}
     result = xr.Dataset(table, coords, {**data.attrs, **about})

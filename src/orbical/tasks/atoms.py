@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -35,6 +35,7 @@ from .structures import (
     NamedBatch,
     batch_structures,
     complete_structures,
+    display_name,
     is_structure,
     structures_from_graphs,
 )
@@ -144,6 +145,11 @@ class Atoms(Task):
     def usual_group(self, x: Tree) -> str:
         """Ask for a group of space."""
         raise InputError("group", "a group of space, such as 'rotations3d:8'", "none")
+
+    def sample_name(self, x: Tree, index: int, names: Sequence[str] | None) -> str:
+        """Return the number, the name if any, and the formula of a molecule."""
+        name = names[index] if names else ""
+        return f"molecule {index}: {display_name(name, x['numbers'][index].tolist())}"
 
     def _row(self, truth: Mapping[str, object], mask: Tensor) -> Tensor:
         """Return the truth as one row for each molecule, NaN for what is not known."""
@@ -267,6 +273,10 @@ class Atoms(Task):
         return self._output.join(
             {name: block.abs().max().expand_as(block) for name, block in blocks.items()}
         )
+
+    def parts(self, answers: Tensor) -> dict[str, Tensor]:
+        """Return each quantity of rows `[K, B, D]`."""
+        return self._output.split(answers)
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare each quantity, and its distance from the consensus and the truth."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn, TypedDict, Unpack
 
@@ -242,6 +242,10 @@ class Task(WithUsage, ABC):
         """Return the names of the samples for display, if what `take` returned has any."""
         return None
 
+    def sample_name(self, x: Tree, index: int, names: Sequence[str] | None) -> str:
+        """Return what a message calls one of the inputs x: its number, and its name if known."""
+        return f"sample {index}" + (f": {names[index]}" if names else "")
+
     def usual_group(self, x: Tree) -> str:
         """Return the group of inputs x where none was chosen, or raise."""
         raise InputError("group", "a group, such as 'rotations:72'", "none")
@@ -304,6 +308,10 @@ class Task(WithUsage, ABC):
         By default the largest entry; a task with outputs in several units has one for each.
         """
         return answers.abs().max()
+
+    def parts(self, answers: Tensor) -> dict[str, Tensor]:
+        """Return the parts of primary outputs `[K, B, ...]` that tests of a model name."""
+        return {"prediction": answers}
 
     def isometric(self, group: Group) -> bool:
         """Check whether the score is unchanged when output and target move together."""

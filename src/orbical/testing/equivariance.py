@@ -35,18 +35,20 @@ class EquivarianceError:
 
     Attributes:
         parts: the error `[K]` of the prediction and of its uncertainty, such as
-            `{"prediction": [K], "covariance": [K]}`.
+            `{"prediction": [K], "covariance": [K]}`; of atoms that of each quantity.
         group: the sampled group.
         dtype: the lower of the precisions of data and outputs.
         interpolation: `[K]`, what is not the model's fault: how much predictions change, relative
             to the same scale, if the inputs are moved there and back, which an exact action
             restores. 0 for exact actions.
+        samples: for each part, the sample with the largest error at each element, in words.
     """
 
     parts: Mapping[str, np.ndarray]
     group: Group
     dtype: torch.dtype
     interpolation: np.ndarray
+    samples: Mapping[str, tuple[str, ...]]
 
     @property
     def per_element(self) -> np.ndarray:
@@ -104,7 +106,8 @@ def equivariance_error(
     group = as_group(group)
     task = as_task(task)
     batch_size = whole_number("batch_size", batch_size, 1)
-    task, x = with_tensors(task, x)
+    given = x
+    task, x = with_tensors(task, given)
     check_group(task.input, group, x)
     task.check_group(group, x)
     task.input.check_values(x)
@@ -129,22 +132,28 @@ def equivariance_error(
     expected = task.output.apply(group, upright)
     scale = task.scale(upright)
 
-    def relative(predicted: Tensor, wanted: Tensor, elements: Elements) -> np.ndarray:
+    def relative(predicted: Tensor, wanted: Tensor, elements: Elements) -> Tensor:
         apart = (predicted - wanted).abs().nan_to_num(0.0)  # NaN is padding: faults were refused
         if (valid := task.output.valid(elements, predictions)) is not None:
             apart = apart * valid[:, None, None]  # fields are [K, B, component, row, column]
         return _relative(apart, scale)
 
-    parts = {"prediction": relative(predictions, expected, group)}
+    errors = dict(task.parts(relative(predictions, expected, group)))
     lost = np.zeros(len(group))
     if restored is not None:
         home = task.primary(restored)[0].unflatten(0, (len(group), -1))
-        lost = relative(home, upright, group.inverse())
+        lost = _largest(relative(home, upright, group.inverse()))
     for name, (values, move) in task.companions(outputs).items():
         still = values[group.identity]
         apart = (values - move(group, still[None])).abs().nan_to_num(0.0)
-        parts[name] = _relative(apart, still.abs().nan_to_num(0.0).max())
-    return EquivarianceError(parts, group, _precision(x, predictions), lost)
+        errors[name] = _relative(apart, still.abs().nan_to_num(0.0).max())
+    names = task.names(given)
+    samples = {
+        name: tuple(task.sample_name(x, int(place), names) for place in _by_sample(part).argmax(1))
+        for name, part in errors.items()
+    }
+    parts = {name: _largest(part) for name, part in errors.items()}
+    return EquivarianceError(parts, group, _precision(x, predictions), lost, samples)
 
 
 def with_tensors(task: Task, x: object) -> tuple[Task, Tree]:
@@ -157,17 +166,25 @@ def with_tensors(task: Task, x: object) -> tuple[Task, Tree]:
         raise error.about("x") from error
 
 
-def _relative(difference: Tensor, scale: Tensor) -> np.ndarray:
+def _relative(difference: Tensor, scale: Tensor) -> Tensor:
     if not difference.is_floating_point():  # code points of texts, which are equal or not
         difference = difference.double()
-    share = difference / scale.clamp_min(torch.finfo(difference.dtype).tiny)
-    return share.flatten(1).amax(1).double().cpu().numpy()
+    return difference / scale.clamp_min(torch.finfo(difference.dtype).tiny)
+
+
+def _by_sample(errors: Tensor) -> Tensor:
+    """Return the largest of errors `[K, B, ...]` of each sample at each element, `[K, B]`."""
+    return errors.flatten(2).amax(2) if errors.ndim > 2 else errors
+
+
+def _largest(errors: Tensor) -> np.ndarray:
+    return np.asarray(errors.flatten(1).amax(1).double().cpu())
 
 
 def assert_equivariant(
     model: object, x: Tree, *, group: Group | str, task: Task | str, tolerance: float | None = None
 ) -> None:
-    """Raise an AssertionError that names the worst element unless a model is equivariant.
+    """Raise an AssertionError that names the worst sample and element unless equivariant.
 
     Where the action itself loses detail, as interpolated rotations of images do, a model is not
     blamed for it: errors count beyond what moving the inputs there and back changes. That hides
@@ -206,7 +223,8 @@ def assert_equivariant(
         share = f", of which interpolation explains {error.interpolation[worst]:.3g} ({exact})"
         raise AssertionError(
             f"not equivariant under {error.group.spec}: relative error "
-            f"{error.per_element[worst]:.3g}{what} at {error.group.name(worst)} (element {worst})"
+            f"{error.per_element[worst]:.3g}{what} at {error.group.name(worst)} (element {worst}) "
+            f"of {error.samples[part][worst]}"
             f"{share if error.interpolation[worst] > limit else ''}, {beyond} of "
             f"{len(error.group)} elements beyond the tolerance {limit:.3g} for {error.dtype}"
         )

@@ -53,6 +53,7 @@ def _failures(view: ScanView) -> Answer:
     about = {
         "available": True,
         "searched": found.searched,
+        "scope": found.scope,
         "failures": [
             {
                 "model": one.model,

@@ -50,17 +50,22 @@ const tidy = (value) => String(Number(Number(value).toFixed(1))).replace("-", "â
 
 const WORDS = {
   angle: degree,
-  rx: (value) => `x ${degree(value)}`,
-  ry: (value) => `y ${degree(value)}`,
-  rz: (value) => `z ${degree(value)}`,
   dx: (value) => `dx ${tidy(value)}`,
   dy: (value) => `dy ${tidy(value)}`,
   scale: (value) => `Ã— ${Number(Number(value).toFixed(3))}`,
+  inversion: (value) => (value < 0 ? "inversion" : ""),
   time: (value) => (value > 0 ? "forward" : "reversed"),
-  inversion: (value) => (value < 0 ? "inverted" : ""),
   flip: (value) =>
     ({ plain: "", none: "not flipped", both: "flipped both ways" })[value] ??
     (value === "mirrored" ? value : `flipped, ${value}`),
+};
+
+/** Words for what lies between elements; elements with a rotation of space have names. */
+const BETWEEN = {
+  ...WORDS,
+  rx: (value) => `x ${degree(value)}`,
+  ry: (value) => `y ${degree(value)}`,
+  rz: (value) => `z ${degree(value)}`,
 };
 
 /** A rotation in space: how far, and about which axis of a plane. */
@@ -91,5 +96,5 @@ export function elementNames({ names, coords = {} }) {
 export function positionName({ kind, coords = {} }, position) {
   const keys = Object.keys(coords);
   if (kind === "circle") return degree(((position[0] % 360) + 360) % 360);
-  return position.map((value, i) => (WORDS[keys[i]] ? WORDS[keys[i]](value) : tidy(value))).join(", ");
+  return position.map((value, i) => (BETWEEN[keys[i]] ? BETWEEN[keys[i]](value) : tidy(value))).join(", ");
 }

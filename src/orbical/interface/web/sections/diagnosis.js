@@ -136,7 +136,7 @@ export function createDiagnosis(opener, app) {
     fill(
       found,
       h("ol", {}, sure.map(failure)),
-      h("p", { class: "quiet-text" }, `${said} ${count}`),
+      h("p", { class: "quiet-text" }, [said, count, given.scope].filter(Boolean).join(" ")),
       open.length ? more(`${whole(open.length)} not confirmed`, h("ol", {}, open.map(failure))) : null,
     );
   }
