@@ -127,14 +127,19 @@ def print_audit(scan: Scan) -> None:
         "root mean square": [Number(row.usual) for row in rows],
         "size": ["" if row.size is None else Number(row.size) for row in rows],
         "mean absolute error": ["" if row.error is None else Number(row.error) for row in rows],
-        "molecule": [row.molecule for row in rows],
-        "atom": [row.atom for row in rows],
-        "rotation": [row.rotation for row in rows],
     }
     if not any(columns["mean absolute error"]):
         del columns["mean absolute error"]
     title = f"Largest violations of equivariance under {scan.group.spec}"
-    print_results("text", None, [Sheet(title, [*columns], [*zip(*columns.values(), strict=True)])])
+    places: list[list[Cell]] = [
+        [row.model, row.quantity, row.molecule, row.atom, row.rotation] for row in rows
+    ]
+    headings = ["model", "quantity", "molecule", "atom", "rotation"]
+    sheets = [
+        Sheet(title, [*columns], [*zip(*columns.values(), strict=True)]),
+        Sheet("Where they are largest", headings, places),  # one table is too wide for 80 columns
+    ]
+    print_results("text", None, sheets)
     console = Console(soft_wrap=True, markup=False, highlight=False)
     for row in rows:
         console.print(str(row))
