@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +15,25 @@ from orbical.errors import Interrupted
 
 NARROW = {"width": 390, "height": 844}
 NAMES = ("a-rather-long-name-of-a-network-v2.1", "resnet18_rotations_augmented_seed_2026")
+SIZES = [(390, 844), (768, 1024), (1280, 720), (1440, 900)]
 CLASSES = ("zero, the round one", *map(str, range(1, 9)), "nine (often taken for a six)")
+
+OVERLAPS = """panel => {
+  const walker = document.createTreeWalker(panel, NodeFilter.SHOW_TEXT);
+  const words = [];
+  while (walker.nextNode()) {
+    const range = document.createRange();
+    range.selectNodeContents(walker.currentNode);
+    const shown = walker.currentNode.parentElement.checkVisibility();
+    if (shown) words.push([walker.currentNode.data, range.getBoundingClientRect()]);
+  }
+  const high = (a, b) => Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+  const over = (a, b) => a.left < b.right && b.left < a.right && high(a, b) > 4;
+  return words.flatMap(([one, a], n) => {
+    return words.slice(n + 1).filter(([, b]) => over(a, b)).map(([other]) => [one, other]);
+  });
+}"""
+"""The words of a panel that lie on each other by more than the space between lines."""
 
 
 def linear(seed: int) -> torch.nn.Module:
@@ -62,6 +81,54 @@ def test_long_names_are_cut_in_their_middle_and_push_nothing_out(opened: Any, se
     button = tab.locator(".menus .toggle .model-name").nth(1)
     assert button.inner_text().endswith("seed_2026")
     assert button.get_attribute("title") == NAMES[1]
+
+
+@pytest.fixture(scope="module")
+def four(serve: Any) -> Any:
+    """A server of four models of which only the predicted classes are stored."""
+    images, labels = ob.datasets.digits()
+    networks = {name: linear(seed) for seed, name in enumerate(("plain", "turned", "both", "wide"))}
+    data = (images[:30], labels[:30])
+    scan = ob.scan(networks, data, group="rotations:12", task="classification", progress=False)
+    return serve({"four": scan})
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_numbers_of_four_models_do_not_lie_on_each_other(
+    opened: Any, four: Any, size: tuple[int, int]
+) -> None:
+    """Below the note, the axis of the probabilities lay on the key and on the rows."""
+    tab = opened(four.url, (), viewport=dict(zip(("width", "height"), size, strict=True)))
+    settle(tab)
+    assert "Only the predicted class" in tab.locator(".detail .view-note").inner_text()
+    assert tab.locator(".section.detail").evaluate(OVERLAPS) == []
+    table = tab.locator(".aggregate .changes").bounding_box()
+    panel = tab.locator(".section.aggregate").bounding_box()
+    assert table["y"] + table["height"] <= panel["y"] + panel["height"]
+
+
+@pytest.fixture(scope="module")
+def questions(serve: Any) -> Any:
+    """A server of a scan of long questions, which are the names of the samples."""
+    things = ("umbrellas in the hall", "coats on the rack", "boots beside the door")
+    asked = [f"Which of the {thing} are his, and which are hers?" for thing in things]
+    table = [(question, ("the red", "the blue", "none"), 1) for question in asked]
+
+    def model(question: Any, options: Any) -> Any:
+        return [[float(len(text)) for text in row] for row in options]
+
+    scan = ob.scan(model, table, group="permutations:3", task="choice", progress=False)
+    return serve({"questions": scan})
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_list_keeps_a_dozen_letters_of_a_question(
+    opened: Any, questions: Any, size: tuple[int, int]
+) -> None:
+    tab = opened(questions.url, (), viewport=dict(zip(("width", "height"), size, strict=True)))
+    labels = tab.locator(".list .row-label")
+    expect(labels).to_have_text([re.compile(".{15}")] * 3)
+    assert labels.evaluate_all("all => all.every(el => el.scrollWidth <= el.clientWidth)")
 
 
 def test_one_sample_is_shown_without_a_map(opened: Any, serve: Any) -> None:

@@ -48,6 +48,9 @@ def test_questions_are_scanned_in_all_orders_by_default_and_tabulated(run):
     assert shown.exit_code == 0, shown.output
     for words in ("Questions answered correctly", "averaged over orders", "cyclic", "log bias"):
         assert words in shown.output
+    lines = {words[0]: words for words in map(str.split, shown.output.splitlines()) if words}
+    assert lines["m"][1].endswith("%")  # as in the table of positions, not 0 beside 66.7%
+    assert lines["all"][2].endswith("%")
     rows = json.loads(called("orders", "o.zarr", "--json").output)
     bias = ob.nero.position_bias(ob.load("o.zarr"))
     stated = [row["bias"] for row in rows if row["table"] == "positions"]

@@ -8,8 +8,8 @@ import typer
 
 from .._text import percent
 from .arguments import Store
-from .formats import Cell, Number, Sheet, format_flags, print_results, with_interval
-from .scan_tables import position_sheets
+from .formats import Cell, Number, Sheet, format_flags, print_results
+from .scan_tables import position_sheets, share_with_interval
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -51,7 +51,7 @@ def orders(
         worst = worst_orders(scan, level=level)
         kinds = ("always", "sometimes", "never")
         rows: list[list[Cell]] = [
-            [str(model), *(with_interval(worst.sel(model=model), kind) for kind in kinds)]
+            [str(model), *(share_with_interval(worst.sel(model=model), kind) for kind in kinds)]
             for model in worst["model"].values
         ]
         sheets.append(Sheet("Questions answered correctly", ["model", *kinds], rows))
@@ -64,9 +64,9 @@ def orders(
                 [
                     str(row["orders"].values),
                     str(int(row["cost"])),
-                    with_interval(row, "accuracy")._replace(spread=_drawn(row["accuracy_error"])),
+                    share_with_interval(row, "accuracy", float(row["accuracy_error"])),
                     Number(float(row["ece"]), spread=_drawn(row["ece_error"])),
-                    percent(float(row["changed"]), 1),
+                    percent(row["changed"], 1),
                 ]
                 for row in (about.isel(orders=place) for place in range(about.sizes["orders"]))
             ]

@@ -93,14 +93,14 @@ def position_sheets(table: xr.Dataset) -> list[Sheet]:
         header += ["accuracy, right answer here"] if "accuracy" in about else []
         rows: list[list[Cell]] = [
             [
-                str(about["position"].values[place]),
-                percent(float(about["chosen"][place]), 1),
-                percent(float(about["fair"][place]), 1),
-                _with_interval(about, "bias", place),
-                *([Number(float(about["log_bias"][place]))] if added else []),
-                *([_with_interval(about, "accuracy", place)] if "accuracy" in about else []),
+                str(row["position"].values),
+                percent(row["chosen"], 1),
+                percent(row["fair"], 1),
+                share_with_interval(row, "bias"),
+                *([Number(float(row["log_bias"]))] if added else []),
+                *([share_with_interval(row, "accuracy")] if "accuracy" in about else []),
             ]
-            for place in range(about.sizes["position"])
+            for row in (about.isel(position=place) for place in range(about.sizes["position"]))
         ]
         title = f"{model}: positions of answers under {table.attrs['group']}"
         caption = "log bias: what the model adds to the logit of a position" if added else ""
@@ -108,9 +108,10 @@ def position_sheets(table: xr.Dataset) -> list[Sheet]:
     return sheets
 
 
-def _with_interval(table: xr.Dataset, name: str, place: int) -> str:
-    value, low, high = (float(table[f"{name}{end}"][place]) for end in ("", "_low", "_high"))
-    return f"{percent(value, 1)} [{percent(low, 1)}, {percent(high, 1)}]"
+def share_with_interval(row: xr.Dataset, name: str, error: float = 0.0) -> str:
+    """Write a share in percent with its ends, and with its standard error if that shows."""
+    value, low, high = (percent(row[f"{name}{end}"], 1) for end in ("", "_low", "_high"))
+    return f"{value}{f' ± {percent(error, 1)}' if error >= 5e-4 else ''} [{low}, {high}]"
 
 
 def print_audit(scan: Scan) -> None:
@@ -126,14 +127,19 @@ def print_audit(scan: Scan) -> None:
         "root mean square": [Number(row.usual) for row in rows],
         "size": ["" if row.size is None else Number(row.size) for row in rows],
         "mean absolute error": ["" if row.error is None else Number(row.error) for row in rows],
-        "molecule": [row.molecule for row in rows],
-        "atom": [row.atom for row in rows],
-        "rotation": [row.rotation for row in rows],
     }
     if not any(columns["mean absolute error"]):
         del columns["mean absolute error"]
     title = f"Largest violations of equivariance under {scan.group.spec}"
-    print_results("text", None, [Sheet(title, [*columns], [*zip(*columns.values(), strict=True)])])
+    places: list[list[Cell]] = [
+        [row.model, row.quantity, row.molecule, row.atom, row.rotation] for row in rows
+    ]
+    headings = ["model", "quantity", "molecule", "atom", "rotation"]
+    sheets = [
+        Sheet(title, [*columns], [*zip(*columns.values(), strict=True)]),
+        Sheet("Where they are largest", headings, places),  # one table is too wide for 80 columns
+    ]
+    print_results("text", None, sheets)
     console = Console(soft_wrap=True, markup=False, highlight=False)
     for row in rows:
         console.print(str(row))

@@ -44,7 +44,7 @@ export function createItem(app, { sample, index, total, layout, onclick }) {
   function fill(found, text, fit) {
     const words = wordsOf(app, sample, found);
     const first = labelOf(words);
-    write(label, fit(first));
+    write(label, fit(first, found?.picture));
     write(kind, words.name ? words.kind : "");
     write(value, text);
     el.title = [words.name, words.kind, words.number, text].filter(Boolean).join(" · ");
@@ -64,7 +64,8 @@ export function createItem(app, { sample, index, total, layout, onclick }) {
 const ROW = 42;
 const [CELL, LARGE] = [48, 112]; // the least width of a cell of the grid, and on the stage
 const CAPTION = 16;
-const BESIDE = 49; // what else is in a row: its picture and its margins
+const BESIDE = 15; // the margins of a row
+const PICTURE = 34; // its picture, where it has one
 const LETTERS = { list: [12, 600], grid: [10.5, 400] }; // size and weight of a name, as in the style sheet
 const TYPING_MS = 200;
 const OTHER_END = { worst: "best", best: "worst" };
@@ -217,11 +218,11 @@ export function createSection(el, app) {
       mark(false);
     }
     const format = writer();
-    const width = box.clientWidth / now.perLine - (grid ? 0 : BESIDE);
+    const width = (picture) => box.clientWidth / now.perLine - (grid ? 0 : BESIDE + (picture ? PICTURE : 0));
     const known = held.flatMap((one) => (one ? [{ ...one, found: app.thumbnails.get(one.sample) }] : []));
     const shared = sharedEnds(known.map(({ sample, found }) => labelOf(wordsOf(app, sample, found))));
     const [size, weight] = LETTERS[grid ? "grid" : "list"];
-    const fit = (name) => fittedMiddle(name, width, size, weight, shared);
+    const fit = (name, picture) => fittedMiddle(name, width(picture), size, weight, shared);
     for (const { sample, value, found } of known) items.get(`${grid} ${sample}`)?.fill(found, format(value), fit);
     app.thumbnails.want(known.flatMap(({ sample, found }) => (found ? [] : [sample])));
     pages.want(sight.first, Math.max(sight.first, sight.last - 1));
