@@ -238,6 +238,10 @@ class Group(Elements):
         return digest.hexdigest()[:16]
 
 
+_WORDS = {"inversion": "inversion", "time": "reversed"}
+"""What a coordinate of -1 says; one of 1 says nothing."""
+
+
 def _words(coords: Mapping[str, Any], digits: int) -> str:
     """Return an element in words, nothing without coordinates.
 
@@ -246,17 +250,18 @@ def _words(coords: Mapping[str, Any], digits: int) -> str:
     >>> _words({"inversion": 1.0}, 4)
     'identity'
     """
-    turn, mirror, others = "", "", dict(coords)
+    words, others = [], dict(coords)
     if all(_is_number(coords.get(key)) for key in _VECTOR):  # degrees
         vector = [float(others.pop(key)) for key in _VECTOR]
         if (angle := math.hypot(*vector)) > 0:
             places = digits - 2
             axis = (f"{round(one / angle, places) + 0.0:.{places}f}" for one in vector)
-            turn = f"{angle:.{digits}g}° about ({', '.join(axis)})"
-    if coords.get("inversion") in (1, -1):
-        mirror = "inversion" if others.pop("inversion") < 0 else ""
-    words = [turn, mirror, *(_word(key, value, digits) for key, value in others.items())]
-    return ", ".join(filter(None, words)) or ("identity" if coords else "")
+            words = [f"{angle:.{digits}g}° about ({', '.join(axis)})"]
+    for key, word in _WORDS.items():
+        if others.get(key) in (1, -1) and others.pop(key) < 0:
+            words.append(word)
+    words += [_word(key, value, digits) for key, value in others.items()]
+    return ", ".join(words) or ("identity" if coords else "")
 
 
 def _word(key: str, value: object, digits: int) -> str:
