@@ -38,7 +38,14 @@ INTERVAL = re.compile(r"\(-?[\d.e+-]+ to -?[\d.e+-]+\)")
 SPREAD = re.compile(r"[\d.e+-]+ ± [\d.e+-]+")
 PERCENT = re.compile(r"<(pre|code|svg)\b.*?</\1>|<[^>]*>|(?<=\d)\s?%", re.DOTALL)
 # Within these a line may end, after a hyphen or a comma.
-SMALL = re.compile(r"<[^>]*>|\[[\d.e+-]+, [\d.e+-]+\]|\b\d[\d.]*e-\d+")
+SMALL = re.compile(
+    r"<[^>]*>|\[[\d.e+-]+, [\d.e+-]+\]|\b\d[\d.]*e-\d+"
+    r"|\+?\b\w{1,9}-\w{1,5}\b|\bmeV/\w+"  # names like NanoDet-g, and units
+)
+# In sentences: a spread, and the number of samples.
+PROSE = re.compile(
+    r"<(pre|svg|table)\b.*?</\1>|<[^>]*>|-?\d[\d.]* ± \d[\d.]*|\bn = \d[\d,]*", re.DOTALL
+)
 OPTION = re.compile(r"<(pre|svg)\b.*?</\1>|<[^>]*>|(?<![\w-])--[a-z][\w-]*", re.DOTALL)  # so too
 # Long names of modules and files, whose parts a narrow screen puts on several lines.
 NAME = re.compile(r"(?<=>)(?:orbical\w*(?:\.\w+){2,}|\w+(?:/\w+){2,}\.py)(?=<)")
@@ -48,8 +55,14 @@ MEMBERS = "members:\n"
 PACKAGE = re.compile(
     r'(?<=<div class="doc doc-contents first">).*?(?=<div class="doc doc-children">)', re.DOTALL
 )
-CELL = re.compile(r"<td>(.*?)</td>", re.DOTALL)
-LONG = 24  # characters; a cell with more, beside its interval, is not squeezed on a phone
+HEADING = re.compile(r'<h\d id="(orbical\.[\w.]+)"')
+SEE_ALSO = re.compile(r"(?<=<summary>See Also</summary>)\s*<p>(.*?)</p>", re.DOTALL)
+BASE = re.compile(r'<p class="doc doc-class-bases">\s*Bases: <code>(?:<[^>]*>)+_\w+(?:</\w+>)+</p>')
+# Where a signature is made when the code runs, neither types nor defaults are known.
+UNKNOWN = re.compile(r"(<td>\s*</td>\s*<td>(?:(?!</tr>).)*?)<em>required</em>", re.DOTALL)
+CELL = re.compile(r"<(t[dh])>(.*?)</\1>", re.DOTALL)
+# Characters of a cell, beside its interval; with more, it is not squeezed on a phone.
+LONG, SENTENCES = 24, 70
 ENTRIES = {"": "Home", "guide/scan/": "Guide", "faq/": "FAQ", "cli/": "Commands", "api/": "API"}
 
 
@@ -137,6 +150,7 @@ def on_page_content(text: str, page: Any, files: Any, **_: Any) -> str:
 
     if MEMBERS in page.markdown:
         text = PACKAGE.sub("", text, count=1)
+    text = UNKNOWN.sub(r"\1", BASE.sub("", _with_links(text)))
     text = IMAGE.sub(marked, text)
     text = _whole(OPTION, text)
     text = NAME.sub(lambda found: re.sub(r"[./](?!py$)", r"\g<0><wbr>", found[0]), text)
@@ -144,8 +158,23 @@ def on_page_content(text: str, page: Any, files: Any, **_: Any) -> str:
     text = PERCENT.sub(  # one style, on one line
         lambda found: found[0] if found[0].startswith("<") else "&nbsp;%", text
     )
-    text = PICTURES.sub(lambda found: PICTURE.sub(LINKED, found[0]), TABLE.sub(_framed_table, text))
-    return FORMULA.sub(_mathml, text)
+    text = _whole(PROSE, FORMULA.sub(_mathml, text))
+    return PICTURES.sub(lambda found: PICTURE.sub(LINKED, found[0]), TABLE.sub(_framed_table, text))
+
+
+def _with_links(text: str) -> str:
+    """Return a page of the API whose "See Also" are lists of links, a line for each name."""
+    names = HEADING.findall(text)
+
+    def item(line: str) -> str:
+        name, words = line.split(": ", 1)
+        package = "" if name.startswith("orbical.") else f"{names[0].rpartition('.')[0]}."
+        here = (known for known in names if known.endswith(f".{name}"))
+        target = next(here, f"{package}{name}")
+        link = f'<autoref optional identifier="{target}"><code>{name}</code></autoref>'
+        return f"<li>{link}: {words}</li>"
+
+    return SEE_ALSO.sub(lambda found: f"<ul>{''.join(map(item, found[1].splitlines()))}</ul>", text)
 
 
 def _whole(pattern: re.Pattern[str], text: str) -> str:
@@ -175,8 +204,11 @@ def _framed_table(found: re.Match[str]) -> str:
 
 
 def _cell(found: re.Match[str]) -> str:
-    words = " ".join(re.sub("<[^>]*>", "", INTERVAL.sub("", found[1])).split())
-    return found[0].replace("<td>", '<td class="long">', 1) if len(words) > LONG else found[0]
+    words = " ".join(re.sub("<[^>]*>", "", INTERVAL.sub("", found[2])).split())
+    if len(words) <= LONG:
+        return found[0]
+    length = "long sentences" if len(words) > SENTENCES else "long"
+    return found[0].replace(">", f' class="{length}">', 1)
 
 
 def on_post_page(text: str, page: Any, config: Any) -> str:

@@ -311,6 +311,26 @@ def test_examples_of_docstrings_are_code_not_quotations(built):
         assert '<span class="gp">&gt;&gt;&gt; </span>' in text, page
 
 
+def test_see_also_is_a_list_of_links_and_private_bases_are_not_shown(built):
+    text = (built / "api" / "calibration" / "errors" / "index.html").read_text("utf-8")
+    lists = re.findall(r"<summary>See Also</summary><ul>(.*?)</ul>", text)
+    assert lists
+    for words in lists:
+        assert words.count("<li><a ") == words.count("<li>")
+    assert "#orbical.calibration.interval" in lists[0]  # on another page
+    text = (built / "api" / "calibration" / "metrics" / "index.html").read_text("utf-8")
+    assert "_OfOutputs</span></code></p>" not in text
+    assert "<em>required</em>" not in text  # their signatures are made when the code runs
+
+
+def test_short_names_numbers_and_counts_stay_on_one_line(built):
+    text = (built / "studies" / "detection" / "protocol" / "index.html").read_text("utf-8")
+    assert '<span class="whole">NanoDet-g</span>' in text
+    assert '<span class="whole">0.138 ± 0.005</span>' in text
+    text = (built / "audits" / "chgnet" / "protocol" / "index.html").read_text("utf-8")
+    assert '<span class="whole">n = 9</span>' in text
+
+
 def test_a_sentence_about_what_is_returned_is_one_row(built):
     text = (built / "api" / "worst-case" / "index.html").read_text("utf-8")
     (returned,) = re.findall(r"Returns:</span></p>.*?</table>", text, re.DOTALL)

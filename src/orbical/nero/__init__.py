@@ -1,4 +1,4 @@
-"""The results of a scan: responses along orbits, of single samples or averaged_over_orbit.
+"""The results of a scan: responses along orbits, of single samples or averaged.
 
 Functions take a `Scan`, or its `data` (for example a selection of its samples or models), and
 return labeled arrays. A stored scan is read block by block; `responses`, `individual` and

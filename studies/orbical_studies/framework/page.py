@@ -116,7 +116,8 @@ def parted(text: str, name: str) -> tuple[str, str]:
             path.removeprefix(f"{name}/") if path.startswith(f"{name}/") else f"../{path}"
         ) + part
 
-    head = f"# Protocol: {title[2:]}\n\n[Back to the finding](../{name}.md)\n\n"
+    back = "studies" if name == "index" else "finding"
+    head = f"# Protocol: {title[2:]}\n\n[Back to the {back}](../{name}.md)\n\n"
     return LINK.sub(on_page, front), head + LINK.sub(on_protocol, rest)
 
 
