@@ -194,7 +194,7 @@ def _is_plot(content: bytes) -> bool:
         colors = picture.convert("RGBA")
     white = Image.new("RGBA", colors.size, "white")
     levels = Image.alpha_composite(white, colors).convert("L").reduce(8).histogram()
-    return sum(levels[246:]) > 0.4 * sum(levels) and sum(levels[:70]) < 0.001 * sum(levels)
+    return sum(levels[246:]) > 0.4 * sum(levels) and sum(levels[:70]) < 0.0012 * sum(levels)
 
 
 def _framed_table(found: re.Match[str]) -> str:
