@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from attacks_on_stores import sealed_root, small_store
+from google_crc32c import value as crc32c
 from numcodecs import Blosc
-from numcodecs.checksum32 import CRC32C
 
 import orbical as ob
 from orbical.errors import InputError, StoreError
@@ -78,7 +78,7 @@ def packed(size, stated=None, damaged=False):
     content[4:8] = (size if stated is None else stated).to_bytes(4, "little")
     if damaged:
         content[2] = 0b1110_0000  # an unknown compressor
-    return bytes(content) + CRC32C.checksum(bytes(content)).to_bytes(4, "little")
+    return bytes(content) + crc32c(bytes(content)).to_bytes(4, "little")
 
 
 SCORES = 4 * 2 * 3  # bytes of a chunk of scores
