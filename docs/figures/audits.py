@@ -44,7 +44,7 @@ def hands(axes: Axes) -> None:
         axes.bar(x, heights, width, color=colors[name], label=f"{name}, ≤ {max(heights):.2g}")
     axes.set_xticks(range(len(CRYSTALS)), CRYSTALS)
     axes.set_ylabel("meV per atom")
-    axes.set_title("Left and right hand of a crystal:\nenergies that should be equal", loc="left")
+    axes.set_title("Left- and right-handed crystals:\nenergies that should be equal", loc="left")
     axes.legend(frameon=False, loc="upper right", borderaxespad=0, handlelength=1)
     axes.set_ylim(0, 7)
 
@@ -91,12 +91,12 @@ class Finding(NamedTuple):
 
 FINDINGS = (
     Finding(
-        "Protein moved by 30 Å: ProteinMPNN's\nanswers that change",
+        "Protein moved by 30 Å:\nProteinMPNN predictions that change",
         ("proteinmpnn",),
         "moves",
         {"move": "shift by 30 Å"},
         "model",
-        "answer changes",
+        "prediction changes",
     ),
     Finding(
         "Camera moved by up to 32 pixels:\nobjects found and lost",
@@ -107,15 +107,15 @@ FINDINGS = (
         "found and lost",
     ),
     Finding(
-        "Photograph shifted by 12 pixels:\nanswers of EfficientNet that change",
+        "Photograph shifted by 12 pixels:\nEfficientNet predictions that change",
         ("efficientnet_lite",),
         "networks",
         {"family": "shifts"},
         "network",
-        "answer changes",
+        "prediction changes",
     ),
     Finding(
-        "Sign of a sound, which nobody hears:\nframes whose pitch CREPE moves",
+        "Inaudible change of a sound's sign:\nframes whose CREPE pitch changes",
         ("crepe",),
         "changes",
         {"change": "sign"},
