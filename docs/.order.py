@@ -35,7 +35,10 @@ GUIDES = {
     ),
     "Connect and extend": ("integrations", "own-task", "own-group"),
 }
-TITLES = {"Api": "API", "Calibration": "orbical.calibration"}
+TITLES = {"Api": "API"} | {
+    name.title(): f"orbical.{name}"
+    for name in ("actions", "bounds", "calibration", "groups", "tasks")
+}
 
 
 def on_nav(nav: Any, config: Any, files: Any) -> Any:
