@@ -35,10 +35,9 @@ GUIDES = {
     ),
     "Connect and extend": ("integrations", "own-task", "own-group"),
 }
-TITLES = {"Api": "API"} | {
-    name.title(): f"orbical.{name}"
-    for name in ("actions", "bounds", "calibration", "groups", "tasks")
-}
+PAGED = ("actions", "bounds", "calibration", "groups", "tasks")
+"""Modules whose reference has several pages."""
+TITLES = {"Api": "API"} | {name.title(): f"orbical.{name}" for name in PAGED}
 
 
 def on_nav(nav: Any, config: Any, files: Any) -> Any:
