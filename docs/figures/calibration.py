@@ -13,14 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 import orbical as ob
-from orbical.calibration.intervals import cells
-from orbical.calibration.intervals.curves import reliability_curve
-from orbical.calibration.intervals.resampled import Interval, interval
-from orbical.calibration.measure_tables import pair_table
-from orbical.calibration.orbit.positions import along_orbit, pair_at
 from orbical.figures import calibration as drawn
 from orbical.figures import save
 from orbical.figures.style import COLUMN, MODELS, SOFT, figure, styled
@@ -61,29 +55,9 @@ def calibrated_model_shows() -> None:
     save(fig, IMAGES / "calibrated-ece.png")
 
 
-def _calibrated(size: int, bins: int) -> Interval:
+def _calibrated(size: int, bins: int) -> ob.calibration.Interval:
     confidence = np.linspace(0.5, 1, size)
-    return interval("ece", confidence, confidence > 0.75, bins=bins, resamples=400)
-
-
-def coverage() -> None:
-    """Print how often intervals hold the true ECE, ours and the percentile bootstrap's."""
-    print("| true ECE | percentile bootstrap | orbical |\n|---|---|---|")
-    for gap in (0.0, 0.03, 0.1):
-        rng = np.random.default_rng(0)
-        confidence = rng.uniform(0.5, 1, (1000, 1000))
-        correct = rng.random((1000, 1000)) < confidence - gap
-        found = interval("ece", confidence, correct, resamples=300)
-        ours = ((found.low <= gap + 1e-9) & (found.high >= gap)).double().mean()
-        print(f"| {gap:g} | {_percentile(confidence, correct, gap):.1%} | {ours:.1%} |")
-
-
-def _percentile(confidence: NDArray, correct: NDArray, truth: float) -> float:
-    z, y = torch.from_numpy(confidence), torch.from_numpy(correct)
-    index, count = cells.bins_index(z, 15, "width")
-    again = cells.tally(z, y, index, count).resampled(300, np.random.default_rng(1))
-    low, high = cells.binned_error(again, "l1").quantile(torch.tensor([0.025, 0.975]).double(), 0)
-    return float(((low <= truth) & (truth <= high)).double().mean())
+    return ob.calibration.interval("ece", confidence, confidence > 0.75, bins=bins, resamples=400)
 
 
 def digits() -> ob.Scan:
@@ -100,8 +74,8 @@ def digits() -> ob.Scan:
 
 def measures(scan: ob.Scan) -> None:
     """Print every measure of the plain network, upright and rotated by a quarter."""
-    upright = pair_table(*pair_at(scan, scan.group.identity, "plain"))
-    turned = pair_table(*pair_at(scan, QUARTER, "plain"))
+    upright = ob.calibration.pair_table(*ob.calibration.pair_at(scan, scan.group.identity, "plain"))
+    turned = ob.calibration.pair_table(*ob.calibration.pair_at(scan, QUARTER, "plain"))
     print("| measure | upright | if calibrated | rotated by 90° | if calibrated |")
     print("|---|---|---|---|---|")
     for name in upright:
@@ -121,15 +95,15 @@ def _number(value: torch.Tensor) -> str:
 def pictures(scan: ob.Scan) -> None:
     """Draw the networks' diagrams, and their calibration along the orbit."""
     pairs = {
-        "plain, upright": pair_at(scan, scan.group.identity, "plain"),
-        "plain, rotated by 90°": pair_at(scan, QUARTER, "plain"),
-        "augmented, rotated by 90°": pair_at(scan, QUARTER, "augmented"),
+        "plain, upright": ob.calibration.pair_at(scan, scan.group.identity, "plain"),
+        "plain, rotated by 90°": ob.calibration.pair_at(scan, QUARTER, "plain"),
+        "augmented, rotated by 90°": ob.calibration.pair_at(scan, QUARTER, "augmented"),
     }
-    diagrams = {name: reliability_curve(*given) for name, given in pairs.items()}
+    diagrams = {name: ob.calibration.reliability_curve(*given) for name, given in pairs.items()}
     save(drawn.reliability_diagram(diagrams), IMAGES / "reliability.png")
     curves = {name: ob.calibration.cumulative_curve(*given) for name, given in pairs.items()}
     save(drawn.cumulative_plot(curves), IMAGES / "cumulative.png")
-    error = along_orbit(scan, "ece", interval=True)
+    error = ob.calibration.along_orbit(scan, "ece", interval=True)
     save(drawn.error_along_orbit(error), IMAGES / "ece-along-the-orbit.png")
     pooled = ob.calibration.pooled_over_orbit(scan, "ece")
     for name in scan.models:
@@ -146,7 +120,6 @@ def pictures(scan: ob.Scan) -> None:
 def main() -> None:
     """Make everything."""
     calibrated_model_shows()
-    coverage()
     scan = digits()
     measures(scan)
     pictures(scan)

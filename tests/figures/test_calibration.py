@@ -136,7 +136,7 @@ def test_the_smooth_curve_follows_the_true_accuracy() -> None:
 def test_the_cumulative_plot_marks_the_ks_error() -> None:
     confidence, correct = sample(0.15)
     fig = cumulative_plot({"net": cumulative_curve(confidence, correct)})
-    assert f"KS {float(ks(confidence, correct)):.3f},\nconfidence above accuracy" in texts(fig)
+    assert f"KS {float(ks(confidence, correct)):.3f},\nconfidence above\naccuracy" in texts(fig)
     dashed, solid = fig.axes[0].lines[:2]
     assert dashed.get_ydata()[-1] == pytest.approx(confidence.mean())
     assert solid.get_ydata()[-1] == pytest.approx(correct.mean())

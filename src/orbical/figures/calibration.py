@@ -207,7 +207,8 @@ def _draw_cumulative(axes: Axes, curve: CumulativeCurve, color: str) -> None:
     axes.plot(quantile, confidence, "--", color=INK, linewidth=1.1, label="confidence")
     axes.plot(quantile, accuracy, color=color, label="accuracy")
     axes.plot([quantile[at]] * 2, [accuracy[at], confidence[at]], color=INK, linewidth=1.1)
-    side = "confidence above accuracy" if gap[at] < 0 else "accuracy above confidence"
+    # Narrow enough for the corner above the curves, which lie below the diagonal.
+    side = "confidence above\naccuracy" if gap[at] < 0 else "accuracy above\nconfidence"
     words = "no gap" if gap[at] == 0 else f"KS {abs(gap[at]):.3f},\n{side}"
     axes.text(0.04, 0.74, words, transform=axes.transAxes, va="top", fontsize=7)
     axes.set(xlim=(0, 1), xlabel="quantile of confidence", ylabel="cumulative share of samples")
