@@ -61,6 +61,12 @@ def _in_bins(name: str, bins: int = 15, norm: str = "l1", binning: str = "width"
     return BoundMeasure(name, value, value, 1, index, error, error, bin_ends=ends)
 
 
+def _debiased(name: str, bins: int = 15) -> BoundMeasure:
+    root = _in_bins(name, bins, "l2")
+    value = partial(ece_debiased, bins=bins)
+    return replace(root, value=value, power=2, cell_value=cells.debiased_error)
+
+
 def _of_samples(value: _Function, distance: _Function | None = None, **known: Any) -> _Binding:
     """Bind a mean, or with a distance the estimate of its square."""
     power = 1 if distance is None else 2
@@ -367,7 +373,7 @@ _CLASSIFICATION = (
     _pair(ece_debiased, "ECE, debiased", unit=_SQUARED, listed=_TABLE, minimum=2,
           meaning="debiased calibration error: squared gap over bins less its noise, which is 0 on "
           "average if calibrated",
-          binding=_of_samples(ece_debiased, partial(ece, norm="l2"))),
+          binding=_debiased),
     _outputs(s_avuc, "S-AvUC", metric_class="SAvUC", loss="s_avuc", interval="none", listed=(),
              meaning="soft accuracy versus uncertainty: log ratio of samples whose certainty "
              "contradicts their correctness"),

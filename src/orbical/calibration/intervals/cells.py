@@ -246,6 +246,15 @@ def binned_error(cells: Cells, norm: str) -> Tensor:
     return cells.residual.abs().sum(-1) / cells.total[..., 0]
 
 
+def debiased_error(cells: Cells) -> Tensor:
+    """Return `ece_debiased` of cells that are bins, whose confidences are taken to be equal."""
+    filled = cells.count.clamp(min=1)
+    gap = (cells.residual / filled).square()
+    noise = (cells.square / filled - gap) / (cells.count - 1).clamp(min=1e-300)
+    terms = torch.where(cells.count > 1, cells.count * (gap - noise), 0.0)
+    return terms.sum(-1) / cells.total[..., 0]
+
+
 def largest_gap_ends(
     accuracy: Tensor, confidence: Tensor, size: Tensor, level: float
 ) -> tuple[Tensor, Tensor]:
