@@ -82,17 +82,13 @@ class RowGenerators:
 
     def poisson(self, mean: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         """Draw Poisson counts of means `[L, G]`."""
-        draws = np.empty(shape, np.int64)
-        for row, generator in enumerate(self._each):
-            draws[:, row] = generator.poisson(mean[row], draws[:, row].shape)
-        return draws
+        rows = zip(self._each, mean, strict=True)
+        return np.stack([one.poisson(own, (shape[0], *shape[2:])) for one, own in rows], 1)
 
     def binomial(self, count: np.ndarray, share: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         """Draw binomial counts of `[L, G]` trials."""
-        draws = np.empty(shape, np.int64)
-        for row, generator in enumerate(self._each):
-            draws[:, row] = generator.binomial(count[row], share[row], draws[:, row].shape)
-        return draws
+        rows = zip(self._each, count, share, strict=True)
+        return np.stack([one.binomial(*own, (shape[0], *shape[2:])) for one, *own in rows], 1)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import torch
 from ...errors import InputError, number_of_bins
 from ...store import ScanArrays, arrays_of, responses
 from ..intervals.interval_ends import Interval
-from ..measures.binned import Reliability, error_of, named_norm, reliability_of_bins
+from ..measures.binned import Reliability, error_of, reliability_of_bins
 from ..registry import Draws
 from .orbit_arrays import calibration_groups, labeled_calibration
 from .pooled import clustered_interval, missing_sample
@@ -63,7 +63,7 @@ def pixel_errors_along(
         found = _intervals(arrays, members, len(groups), options["bins"], draws)
         return labeled_calibration(name, like, groups, by, found)
     diagram = _diagram(arrays, members, len(groups), options["bins"])
-    values = error_of(diagram, named_norm(options["norm"]))
+    values = error_of(diagram, options["norm"])
     values = torch.where(diagram.count.sum(-1) > 0, values, torch.nan)
     return labeled_calibration(name, like, groups, by, [(..., {"value": values.numpy()})])
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from ...errors import InputError, number_of_bins, unknown_name
 from ...store import ScanArrays, arrays_of, responses, row_runs
 from ..intervals.resampled import interval as interval_of
-from ..measures.binned import Reliability, bin_index, ece, error_of, named_norm, reliability_of_bins
+from ..measures.binned import Reliability, bin_index, ece, error_of, reliability_of_bins
 from ..measures.binned import reliability as reliability_of
 from ..registry import MEASURES, RESAMPLES, Draws, Measure, MeasureLike, bound_measure
 from .orbit_arrays import calibration_groups, labeled_calibration
@@ -278,7 +278,7 @@ def _binned_along(
                 total[model] += torch.bincount(place, values.double().view(-1), minlength=cells)
     count, sums = count.view(shape), sums.view(2, *shape)
     diagram = reliability_of_bins(count, count.double(), *sums)
-    error = error_of(diagram, named_norm(options["norm"]))
+    error = error_of(diagram, options["norm"])
     return torch.where(count.sum(-1) > 0, error, torch.nan).numpy()
 
 
