@@ -17,7 +17,7 @@ from .._arrays import ArrayLike
 from ..data import OUTPUT_SUFFIXES, read_outputs
 from ..errors import InputError, with_usage
 from ..groups import PLACES, Group
-from ..store import opened_scan
+from ..store import Scan, opened_scan
 from .intervals.bounded_means import samples_to_decide_by_width
 from .intervals.comparisons import Comparison, compare, regression_compare
 from .intervals.interval_ends import NUMBERS, Interval
@@ -33,7 +33,7 @@ from .measure_tables import (
 from .orbit.orbit_arrays import ENDS, SAID
 from .orbit.pixel_bins import bins_are_of_points, holds_pixel_calibration, pixel_error_intervals
 from .orbit.positions import along_orbit, pair_at
-from .orbit.regression_orbit import holds_regression_calibration, predictions_along, predictions_at
+from .orbit.regression_orbit import holds_regression_calibration, predictions_along
 from .orbit.whole_orbit import orbit_calibration_caution, pooled_over_orbit, scan_measures
 from .pairs.from_outputs import top_label
 from .pairs.from_scans import pairs_within
@@ -42,8 +42,6 @@ from .registry import MEASURES, RESAMPLES, Draws, Measure, MeasureLike, list_mea
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
-
-    from ..store import Scan
 
 __all__ = ["at_places", "compare_outputs", "error_curve", "measure_table", "scan_table"]
 
@@ -435,10 +433,10 @@ def _regressors(
     outputs: Any, models: list[str], identity: int, settings: dict[str, Any]
 ) -> Iterator[tuple[str, dict[str, Interval]]]:
     for place, model in enumerate(models):
-        aleatoric = predictions_along(outputs, place).aleatoric[identity]
+        found = predictions_along(outputs, place)
+        aleatoric = found.aleatoric[identity]
         if len(aleatoric):  # a model without a variance cannot be measured
-            given = predictions_at(outputs, identity, place)
-            yield model, regression_table(*given, aleatoric=aleatoric, **settings)
+            yield model, regression_table(*found.at(identity), aleatoric=aleatoric, **settings)
 
 
 def _along(outputs: Any, group: Group, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -19,6 +19,11 @@ SAID = "caution"
 """The coordinate of an interval's limit of use, empty where it has none."""
 
 
+def variables_of(scan: object) -> set[str]:
+    """Return the names of the variables of a scan, of its `data`, or of `pairs_within(scan)`."""
+    return {*getattr(getattr(scan, "data", scan), "data_vars", ())}
+
+
 def calibration_groups(values: xr.DataArray, by: str | None) -> tuple[np.ndarray, np.ndarray]:
     """Return the values of a coordinate on samples, and the place of each sample among them."""
     size = values.sizes["sample"]

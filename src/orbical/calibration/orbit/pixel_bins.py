@@ -15,17 +15,15 @@ import numpy as np
 import torch
 
 from ...errors import InputError, number_of_bins
-from ...store import ScanArrays, arrays_of, responses
+from ...store import Scan, ScanArrays, arrays_of, responses
 from ..intervals.interval_ends import Interval
 from ..measures.binned import Reliability, error_of, reliability_of_bins
 from ..registry import Draws
-from .orbit_arrays import calibration_groups, labeled_calibration
+from .orbit_arrays import calibration_groups, labeled_calibration, variables_of
 from .pooled import clustered_interval, missing_sample
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from ...store import Scan
 
 __all__ = ["pixel_reliability"]
 
@@ -35,13 +33,12 @@ SUMS = ("pixel_count", "pixel_confidence", "pixel_correct")
 
 def holds_pixel_calibration(scan: Scan | xr.Dataset) -> bool:
     """Check whether a scan is of segmentation with targets."""
-    variables = getattr(getattr(scan, "data", scan), "data_vars", ())
-    return {*SUMS} <= {*variables}
+    return {*SUMS} <= variables_of(scan)
 
 
 def bins_are_of_points(scan: Scan | xr.Dataset) -> bool:
     """Check whether what a scan holds in bins are the points of clouds, not pixels."""
-    return "point_class" in getattr(getattr(scan, "data", scan), "data_vars", ())
+    return "point_class" in variables_of(scan)
 
 
 def pixel_errors_along(

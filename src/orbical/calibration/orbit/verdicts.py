@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ...errors import check_name
+from ...store import Scan, opened_scan
 from ..intervals.levels import checked_level
 from ..intervals.limits import first_interval_caution
 from ..judging import Verdict, judge, measure_limit
@@ -17,8 +18,6 @@ from .whole_orbit import PLACES, mean_over_orbit, pooled_over_orbit
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from ...store import Scan
 
 __all__ = ["verdict"]
 
@@ -72,8 +71,6 @@ def verdict(
         >>> [one.outcome != "pass" for one in found.values()]
         [True]
     """
-    from ...store import opened_scan
-
     limits: dict[str, Any] = {"maximum": maximum, "minimum": minimum}
     entry = MEASURES.get(measure) if isinstance(measure, str) else measure
     for name, limit in limits.items():

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from ...errors import InputError
 from ...groups import PLACES
+from ...store import Scan
 from ..intervals.drawing import on_vectors
 from ..intervals.interval_ends import Interval
 from ..intervals.limits import first_interval_caution
@@ -36,8 +37,6 @@ from .regression_orbit import holds_regression_calibration, predictions_along
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from ...store import Scan
 
 __all__ = ["PLACES", "mean_over_orbit", "pooled_over_orbit", "scan_measures"]
 
