@@ -13,8 +13,8 @@ from torch import Tensor
 from ..errors import number_of_bins
 from .intervals import cells
 from .intervals.brier_intervals import brier_part_intervals
+from .intervals.cautions import Evidence, caution, evidence_of_pairs, evidence_of_predictions
 from .intervals.interval_ends import Interval, mapped_intervals
-from .intervals.limits import Evidence, caution, evidence_of_pairs, evidence_of_predictions
 from .intervals.means import mean_interval, share_interval
 from .intervals.resampled import cell_intervals, interval
 from .measure_tables import Outputs, Predictions, Settings

@@ -38,7 +38,7 @@ NAMES = [name for name in dir() if name[0].isalpha() and name != "annotations"]
 
 from . import built_in
 from .intervals.bounded_means import MANY
-from .intervals.limits import MeanEnds, caution, evidence_of_pairs, first_interval_caution
+from .intervals.cautions import MeanEnds, caution, evidence_of_pairs, first_interval_caution
 from .intervals.means import paired_interval_of_sums
 from .judging import measure_limit
 from .measures.binned import bin_index

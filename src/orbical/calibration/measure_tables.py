@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from .._arrays import ArrayLike, as_floating
-from .intervals.interval_ends import Interval, binary_pair
+from .intervals.interval_ends import Interval
 from .intervals.resampled import cell_intervals, interval, regression_interval
 from .measures.gaussian import vector_target
 from .numerics.sorting import ascending, take_by_row
@@ -24,7 +24,7 @@ from .pairs.from_outputs import (
     probabilities,
     top_label,
 )
-from .pairs.validation import kept_samples, sample_weights
+from .pairs.validation import binary_pair, kept_samples, sample_weights
 from .registry import RESAMPLES, BoundMeasure, Draws, Measure, list_measures, takes_weights
 
 __all__ = [
@@ -63,7 +63,7 @@ def pair_table(
         ['accuracy', 'ece', 'ece_l2', 'ece_max', 'ece_mass', 'smooth_ece']
     """
     settings = Settings(bins, level, resamples, seed)
-    given = SimpleNamespace(pair=binary_pair(confidence, correct), weights=weights)
+    given = SimpleNamespace(pair=binary_pair(confidence, correct)[:2], weights=weights)
     listed = list_measures("pair", listed="table", samples=given.pair[0].shape[-1])
     return _intervals(listed, given, settings)
 
@@ -155,7 +155,7 @@ def _drawn_together(chosen: list[Measure], given: Any, settings: Settings) -> di
             bound = measure.bind(**measure.accepted({"bins": settings.bins}))
             if bound.own_interval is None and bound.index is not None:
                 by_cells.setdefault(_cells_key(bound.index), []).append(bound)
-    pair = binary_pair(*given.pair) if by_cells else ()
+    pair = binary_pair(*given.pair)[:2] if by_cells else ()
     return {
         bound.name: found
         for sharing in by_cells.values()

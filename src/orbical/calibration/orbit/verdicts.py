@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import check_name
 from ...store import Scan, opened_scan
+from ..intervals.cautions import first_interval_caution
 from ..intervals.levels import checked_level
-from ..intervals.limits import first_interval_caution
 from ..judging import Verdict, judge, measure_limit
 from ..registry import MEASURES, RESAMPLES, Draws, Measure, MeasureLike
 from .orbit_arrays import SAID

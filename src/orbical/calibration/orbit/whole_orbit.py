@@ -17,9 +17,9 @@ from torch import Tensor
 from ...errors import InputError
 from ...groups import PLACES
 from ...store import Scan
+from ..intervals.cautions import first_interval_caution
 from ..intervals.drawing import on_vectors
 from ..intervals.interval_ends import Interval
-from ..intervals.limits import first_interval_caution
 from ..registry import (
     MEASURES,
     BoundMeasure,
