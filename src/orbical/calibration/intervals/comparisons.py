@@ -167,13 +167,14 @@ def regression_compare(
     check_takes_weights(chosen, mass)
     numbers = max(part.numel() for given in models for part in given)
     # The same seed and blocks for both: they are drawn again on the same samples.
-    draws = [
+    draws = (
         drawn_targets(chosen, *given, resamples, np.random.default_rng(seed), numbers, mass)
         for given in models
-    ]
+    )
+    observed, resampled, calibrated, _ = map(torch.stack, zip(*draws, strict=True))
     between = targets_between(chosen, models, resamples, np.random.default_rng(seed), mass)
-    seen = Evidence(samples=models[0][0].shape[-2])
-    return _compared(chosen, PairedWorlds.joined(draws, between), level, seen)
+    worlds = PairedWorlds(observed, resampled, calibrated, between)
+    return _compared(chosen, worlds, level, Evidence(samples=models[0][0].shape[-2]))
 
 
 def _distance_of(measure: MeasureLike, kind: str, options: dict[str, object]) -> BoundMeasure:

@@ -20,7 +20,7 @@ from ..intervals.interval_ends import Interval
 from ..measures.binned import Reliability, error_of, reliability_of_bins
 from ..registry import Draws
 from .orbit_arrays import calibration_groups, labeled_calibration, variables_of
-from .pooled import clustered_interval, missing_sample
+from .pooled import clustered_interval
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -129,12 +129,8 @@ def _of_images(sums: np.ndarray, draws: Draws) -> list[Interval]:
     """Return the error of sums `[3, N, K, B]` over the pixels of N images, at each of K places."""
     found = []
     for count, sure, right in np.moveaxis(sums, 2, 0):
-        known = count.sum(1)
-        total = max(known.sum(), 1e-300)
-        contrast = missing_sample(right.sum() / total, count.sum(0) / total)
-        found.append(
-            clustered_interval(right - sure, known, contrast, draws["level"], draws["seed"])
-        )
+        sums = (right - sure, count.sum(1), right.sum(), count.sum(0))
+        found.append(clustered_interval(*sums, draws["level"], draws["seed"]))
     return found
 
 
