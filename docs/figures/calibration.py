@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 import orbical as ob
 from orbical.calibration.intervals import cells
-from orbical.calibration.intervals.curves import reliability_curve
-from orbical.calibration.intervals.resampled import Interval, interval
+from orbical.calibration.intervals.measure_intervals import Interval, interval
+from orbical.calibration.intervals.reliability_curves import reliability_curve
 from orbical.calibration.measure_tables import pair_table
 from orbical.calibration.orbit.positions import along_orbit, pair_at
 from orbical.figures import calibration as drawn

@@ -26,7 +26,7 @@ from orbical.calibration import (
     smooth_ece,
 )
 from orbical.calibration.intervals import cells, resampled
-from orbical.calibration.intervals.resampled import (
+from orbical.calibration.intervals.measure_intervals import (
     interval,
     oracle_bound,
     regression_interval,

@@ -21,9 +21,9 @@ from ..measures.proper_scores import brier_parts, brier_terms, isotonic_remainde
 from ..pairs.from_outputs import named_outputs, probabilities
 from .cautions import caution, evidence_of_pairs
 from .cells import fine_index
-from .drawing import resample_blocks
 from .interval_ends import Interval, distance_interval, skewness_missed, tail_quantiles
 from .levels import check_draws
+from .resampling import resample_blocks
 
 __all__ = ["brier_part_intervals"]
 

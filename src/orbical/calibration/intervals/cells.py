@@ -88,7 +88,7 @@ class RowGenerators:
     def binomial(self, count: np.ndarray, share: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         """Draw binomial counts of `[L, G]` trials."""
         rows = zip(self._each, count, share, strict=True)
-        return np.stack([one.binomial(*own, (shape[0], *shape[2:])) for one, *own in rows], 1)
+        return np.stack([one.binomial(n, p, (shape[0], *shape[2:])) for one, n, p in rows], 1)
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from ...errors import InputError
 from ..pairs.validation import binary_pair, sample_weights
 from ..registry import RESAMPLES, BoundMeasure, MeasureLike, bound_measure, check_takes_weights
 from .cautions import Evidence, caution, evidence_of_pairs, first_interval_caution
-from .drawing import PairedWorlds, as_vectors, drawn_targets, paired_worlds, targets_between
 from .interval_ends import distance_interval, interval_in_short, student_quantile, tail_quantiles
 from .levels import check_draws, normal_quantile
+from .resampling import PairedWorlds, as_vectors, drawn_targets, paired_worlds, targets_between
 
 __all__ = ["Comparison", "compare", "regression_compare"]
 

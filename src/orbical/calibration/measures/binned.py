@@ -240,10 +240,10 @@ def bin_sums(
         index = _index_of(block, bins, None if edges is None else edges[high])
         index = index.add_(cell[within]).reshape(-1)
         count[high].view(-1).scatter_add_(0, index, one[: len(index)])
-        values = work[0][within].copy_(block), work[1][within].copy_(correct[high, wide])
+        values = [work[0][within].copy_(block), work[1][within].copy_(correct[high, wide])]
         if weights is not None:
             mass = weights[high, wide]
-            values = mass, *(value.mul_(mass) for value in values)
+            values = [mass, *(value.mul_(mass) for value in values)]
         sums = sums or [torch.zeros_like(count, dtype=torch.float64) for _ in values]
         for part, value in zip(sums, values, strict=True):
             part[high].view(-1).scatter_add_(0, index, value.reshape(-1))

@@ -10,7 +10,7 @@ from torch import Tensor
 from torchmetrics import Metric
 from torchmetrics.utilities import dim_zero_cat, rank_zero_warn
 
-from .. import built_in as built_in  # the measures that classes are made of
+from .. import built_in_measures as built_in_measures  # the measures that classes are made of
 from ..pairs.validation import at_least
 from ..registry import MEASURES, Measure
 

@@ -19,7 +19,7 @@ from ...store import Scan, ScanArrays, arrays_of, responses
 from ..intervals.interval_ends import Interval
 from ..measures.binned import Reliability, error_of, reliability_of_bins
 from ..registry import Draws
-from .orbit_arrays import calibration_groups, labeled_calibration, variables_of
+from .labeled_results import calibration_groups, labeled_calibration, variables_of
 from .pooled import clustered_interval
 
 if TYPE_CHECKING:
@@ -127,11 +127,11 @@ def _intervals(
 
 def _of_images(sums: np.ndarray, draws: Draws) -> list[Interval]:
     """Return the error of sums `[3, N, K, B]` over the pixels of N images, at each of K places."""
-    found = []
-    for count, sure, right in np.moveaxis(sums, 2, 0):
-        sums = (right - sure, count.sum(1), right.sum(), count.sum(0))
-        found.append(clustered_interval(*sums, draws["level"], draws["seed"]))
-    return found
+    level, seed = draws["level"], draws["seed"]
+    return [
+        clustered_interval(right - sure, count.sum(1), right.sum(), count.sum(0), level, seed)
+        for count, sure, right in np.moveaxis(sums, 2, 0)
+    ]
 
 
 def _sums(arrays: ScanArrays, model: int, bins: Any) -> Iterator[tuple[slice, np.ndarray]]:

@@ -17,11 +17,11 @@ from torch import Tensor
 
 from ...errors import InputError, number_of_bins, unknown_name
 from ...store import Scan, ScanArrays, arrays_of, responses, row_runs
-from ..intervals.resampled import interval as interval_of
+from ..intervals.measure_intervals import interval as interval_of
 from ..measures.binned import Reliability, bin_index, ece, error_of, reliability_of_bins
 from ..measures.binned import reliability as reliability_of
 from ..registry import MEASURES, RESAMPLES, Draws, Measure, MeasureLike, bound_measure
-from .orbit_arrays import calibration_groups, labeled_calibration, variables_of
+from .labeled_results import calibration_groups, labeled_calibration, variables_of
 from .pixel_bins import holds_pixel_calibration, pixel_errors_along
 from .regression_orbit import holds_regression_calibration, regression_along
 

@@ -17,12 +17,12 @@ from torch import Tensor
 
 from ...errors import InputError, real_number
 from ...store import Scan, arrays_of, responses
-from ..intervals.drawing import on_vectors
 from ..intervals.means import mean_interval
-from ..intervals.resampled import regression_interval
+from ..intervals.measure_intervals import regression_interval
+from ..intervals.resampling import on_vectors
 from ..measures.bleed import aleatoric_terms, covariance_terms
 from ..registry import BoundMeasure, Draws, Measure, MeasureLike, bound_measure, measure_entry
-from .orbit_arrays import calibration_groups, labeled_calibration, variables_of
+from .labeled_results import calibration_groups, labeled_calibration, variables_of
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -11,7 +11,7 @@ from ..intervals.cautions import first_interval_caution
 from ..intervals.levels import checked_level
 from ..judging import Verdict, judge, measure_limit
 from ..registry import MEASURES, RESAMPLES, Draws, Measure, MeasureLike
-from .orbit_arrays import SAID
+from .labeled_results import CAUTION
 from .positions import along_orbit, equal_width_options
 from .regression_orbit import holds_regression_calibration
 from .whole_orbit import PLACES, mean_over_orbit, pooled_over_orbit
@@ -101,7 +101,7 @@ def verdict(
         value, low, high = (
             float(part.min() if minimum is not None else part.max()) for part in (one, *ends)
         )
-        said = first_interval_caution(one[SAID].values) if SAID in one.coords else ""
+        said = first_interval_caution(one[CAUTION].values) if CAUTION in one.coords else ""
         kept: dict[str, Any] = {"level": level, "positions": positions, "caution": said}
         judged[str(name)] = judge(value, low, high, **limits, **kept)
     return judged

@@ -16,7 +16,7 @@ from .intervals.brier_intervals import brier_part_intervals
 from .intervals.cautions import Evidence, caution, evidence_of_pairs, evidence_of_predictions
 from .intervals.interval_ends import Interval, mapped_intervals
 from .intervals.means import mean_interval, share_interval
-from .intervals.resampled import cell_intervals, interval
+from .intervals.measure_intervals import cell_intervals, interval
 from .measure_tables import Outputs, Predictions, Settings
 from .measures import by_class, gaussian, proper_scores, variance_errors
 from .measures.binned import ece, ece_debiased

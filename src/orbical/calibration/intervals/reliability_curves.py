@@ -15,7 +15,7 @@ from .cells import fine_index, tally
 from .interval_ends import Interval
 from .levels import RESAMPLES, check_draws
 from .means import wilson_interval
-from .resampled import interval
+from .measure_intervals import interval
 
 __all__ = ["ReliabilityCurve", "reliability_curve"]
 
