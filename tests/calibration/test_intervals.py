@@ -25,7 +25,7 @@ from orbical.calibration import (
     skce,
     smooth_ece,
 )
-from orbical.calibration.intervals import cells, resampled
+from orbical.calibration.intervals import cells, measure_intervals
 from orbical.calibration.intervals.measure_intervals import (
     interval,
     oracle_bound,
@@ -156,7 +156,7 @@ def test_rows_drawn_apart_have_the_intervals_that_they_have_alone(
     size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pair = [torch.from_numpy(part) for part in drawn(shifted(0.1), 7, size, seed=6)]
-    monkeypatch.setattr(resampled, "BLOCK", 2 * 100 * 15)  # two rows at a time
+    monkeypatch.setattr(measure_intervals, "BLOCK", 2 * 100 * 15)  # two rows at a time
     together = interval("ece", *pair, resamples=100)
     for row, (confidence, correct) in enumerate(zip(*pair, strict=True)):
         alone = interval("ece", confidence, correct, resamples=100)

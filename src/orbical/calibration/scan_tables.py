@@ -168,13 +168,11 @@ def scan_table(
     settings = {"bins": bins, "level": level, "resamples": resamples, "seed": seed}
     data, group = opened_scan(scan)
     models = [str(name) for name in data["model"].values]
-    regression = holds_regression_calibration(scan)
     at_identity: list[dict[str, Any]] = []
     along: list[dict[str, Any]] = []
     home = {"place": "identity", "element": group.name(group.identity)}
     for kind, outputs in _kinds(scan):
-        measured = _regressors if regression else _classifiers
-        tables = dict(measured(outputs, models, group.identity, settings))
+        tables = dict(_tables_at(outputs, models, group.identity, settings))
         for model, table in tables.items():
             for measure, found in table.items():
                 numbers = {field: float(getattr(found, field)) for field in NUMBERS}
@@ -186,7 +184,7 @@ def scan_table(
             if known is not None and not said:  # the identity's own table has more draws
                 along.append(row | {"model": row["model"] + kind})
         for model in [name for name in models if name not in tables]:
-            lack = "variance" if regression else "confidence"
+            lack = "variance" if holds_regression_calibration(scan) else "confidence"
             text = f"model {model!r}: returns no {lack}, so it is not measured"
             warnings.warn(text, stacklevel=2)
     return pd.DataFrame(at_identity + along)
@@ -235,30 +233,26 @@ def _kinds(scan: Scan | xr.Dataset) -> list[tuple[str, Any]]:
     return [(f", {len(kept)} of {points} points", data.isel(point=kept))]
 
 
-def _classifiers(
-    outputs: Any, models: list[str], identity: int, settings: dict[str, Any]
+def _tables_at(
+    outputs: Any, models: list[str], element: int, settings: dict[str, Any]
 ) -> Iterator[tuple[str, dict[str, Interval]]]:
+    """Yield the measures of each model at an element, of those that state their uncertainty."""
     if holds_pixel_calibration(outputs):
         chosen = {name: settings[name] for name in ("bins", "level", "seed")}
-        for model, error in zip(
-            models, pixel_error_intervals(outputs, identity, **chosen), strict=True
-        ):
-            yield model, {"ece": error}
-        return
-    for model in models:
-        confidence, correct = pair_at(outputs, identity, model)
-        if len(confidence):  # a model that states none cannot be measured
-            yield model, pair_table(confidence, correct, **settings)
-
-
-def _regressors(
-    outputs: Any, models: list[str], identity: int, settings: dict[str, Any]
-) -> Iterator[tuple[str, dict[str, Interval]]]:
-    for place, model in enumerate(models):
-        found = predictions_along(outputs, place)
-        aleatoric = found.aleatoric[identity]
-        if len(aleatoric):  # a model without a variance cannot be measured
-            yield model, regression_table(*found.at(identity), aleatoric=aleatoric, **settings)
+        errors = pixel_error_intervals(outputs, element, **chosen)
+        yield from ((model, {"ece": error}) for model, error in zip(models, errors, strict=True))
+    elif holds_regression_calibration(outputs):
+        for place, model in enumerate(models):
+            predictions = predictions_along(outputs, place)
+            noise = predictions.aleatoric[element]
+            if len(noise):
+                given = predictions.at(element)
+                yield model, regression_table(*given, aleatoric=noise, **settings)
+    else:
+        for model in models:
+            pair = pair_at(outputs, element, model)
+            if len(pair[0]):
+                yield model, pair_table(*pair, **settings)
 
 
 def _along(outputs: Any, group: Group, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
