@@ -70,8 +70,7 @@ def pooled_reliability(
     """
     bins = number_of_bins(bins)
     checked_level(level)
-    count = np.zeros(bins, np.int64)
-    mass, confidence, correct = (np.zeros(bins) for _ in range(3))
+    sums = np.zeros((4, bins))  # counts, weights, and weighted confidence and correctness
     residual, known = torch.zeros((bins, 0), dtype=torch.float64), np.zeros(0)
     expected = "confidences and correctness of each element"
     check_type("columns", columns, Iterable, expected)
@@ -86,15 +85,12 @@ def pooled_reliability(
         residual.scatter_add_(0, at[None], torch.from_numpy(terms)[None])
         known += weight * seen
         inside, exact, right = at.numpy()[seen], exact[seen], right[seen].astype(np.float64)
-        here = np.bincount(inside, minlength=bins)
-        count += here
-        mass += weight * here
-        confidence += weight * np.bincount(inside, exact, minlength=bins)
-        correct += weight * np.bincount(inside, right, minlength=bins)
-    sums = (torch.from_numpy(part) for part in (count, mass, confidence, correct))
+        here = np.stack([np.bincount(inside, part, bins) for part in (None, exact, right)])
+        sums += np.concatenate([here[:1], weight * here])
     each = residual.T.contiguous().numpy()
-    error = clustered_interval(each, known, correct.sum(), mass, level, seed)
-    return reliability_of_bins(*sums), error
+    error = clustered_interval(each, known, sums[3].sum(), sums[1], level, seed)
+    count, *weighted = torch.from_numpy(sums)
+    return reliability_of_bins(count.long(), *weighted), error
 
 
 def clustered_interval(
