@@ -26,7 +26,7 @@ import torch
 
 from orbical import bounds, calibration, selective
 from orbical.calibration import MEASURES, list_measures
-from orbical.calibration.intervals.limits import first_interval_caution
+from orbical.calibration.intervals.cautions import first_interval_caution
 from orbical.calibration.measure_tables import Outputs, Predictions, Settings
 from orbical.nero.agreement import areas_under_roc
 

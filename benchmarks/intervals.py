@@ -19,7 +19,7 @@ from torch import Tensor
 
 from orbical import calibration
 from orbical.calibration.intervals.comparisons import compare
-from orbical.calibration.intervals.resampled import interval
+from orbical.calibration.intervals.measure_intervals import interval
 
 RESAMPLES = 1000
 TIMED = 100

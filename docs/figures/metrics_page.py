@@ -313,7 +313,9 @@ def page() -> str:
     groups = [(kind, [*members]) for kind, members in groupby(entries, key=lambda one: one.kind)]
     parts = [INTRODUCTION.replace("{count}", str(len(entries)))]
     for kind, members in groups:
-        parts.append(f"\n## {TITLES[kind]}\n\nFunctions of `{KINDS[kind]}`.\n\n{overview(members)}")
+        parts.append(
+            f"\n## {TITLES[kind]}\n\nFunctions of `{KINDS[kind][0]}`.\n\n{overview(members)}"
+        )
         parts += [section(entry) for entry in members]
     return "".join([*parts, "\n", SOURCES])
 

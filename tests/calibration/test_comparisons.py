@@ -18,7 +18,7 @@ from orbical.calibration import (
     mmce,
 )
 from orbical.calibration.intervals.comparisons import compare, regression_compare
-from orbical.calibration.intervals.resampled import oracle_bound, regression_interval
+from orbical.calibration.intervals.measure_intervals import oracle_bound, regression_interval
 from orbical.errors import InputError
 
 

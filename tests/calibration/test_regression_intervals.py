@@ -11,7 +11,7 @@ import torch
 from interval_worlds import regression_world
 
 from orbical.calibration import MEASURES, list_measures, regression_table
-from orbical.calibration.intervals.resampled import regression_interval
+from orbical.calibration.intervals.measure_intervals import regression_interval
 
 
 @pytest.mark.parametrize(("scale", "truth"), [(1.0, 0.0), (1.44, 0.2)])

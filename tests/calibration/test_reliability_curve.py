@@ -9,7 +9,7 @@ import pytest
 from scipy.special import expit, logit
 
 from orbical.calibration import reliability_curve
-from orbical.calibration.intervals import curves
+from orbical.calibration.intervals import reliability_curves as curves
 
 Accuracy = Callable[[np.ndarray], np.ndarray]
 

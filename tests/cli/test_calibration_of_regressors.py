@@ -111,7 +111,7 @@ def test_evidence_that_is_none_is_named_with_its_file(
 
 
 def test_of_maps_of_values_some_points_are_measured_and_the_table_says_so():
-    from orbical.calibration.overview import _kinds
+    from orbical.calibration.scan_tables import _kinds
 
     def net(images):
         return images, torch.full_like(images, 0.01)

@@ -10,7 +10,7 @@ import xarray as xr
 
 import orbical as ob
 from orbical.calibration import cumulative_curve, ks
-from orbical.calibration.intervals.curves import reliability_curve
+from orbical.calibration.intervals.reliability_curves import reliability_curve
 from orbical.errors import InputError
 from orbical.figures.calibration import cumulative_plot, error_along_orbit, reliability_diagram
 

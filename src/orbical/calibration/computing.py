@@ -6,11 +6,11 @@ from __future__ import annotations
 from .intervals.bounded_means import *
 from .intervals.brier_intervals import *
 from .intervals.comparisons import *
-from .intervals.curves import *
 from .intervals.interval_ends import *
 from .intervals.levels import *
 from .intervals.means import *
-from .intervals.resampled import *
+from .intervals.measure_intervals import *
+from .intervals.reliability_curves import *
 from .judging import *
 from .measure_tables import *
 from .measures.binned import *
@@ -28,17 +28,18 @@ from .orbit.pooled import *
 from .orbit.positions import *
 from .orbit.verdicts import *
 from .orbit.whole_orbit import *
-from .overview import *
+from .output_comparisons import *
 from .pairs.from_outputs import *
 from .pairs.from_scans import *
 from .registry import *
+from .scan_tables import *
 
 NAMES = [name for name in dir() if name[0].isalpha() and name != "annotations"]
 """The public names of `orbical.calibration`: all so far. What follows is for other packages."""
 
-from . import built_in
+from . import built_in_measures
 from .intervals.bounded_means import MANY
-from .intervals.limits import MeanEnds, caution, evidence_of_pairs, first_interval_caution
+from .intervals.cautions import MeanEnds, caution, evidence_of_pairs, first_interval_caution
 from .intervals.means import paired_interval_of_sums
 from .judging import measure_limit
 from .measures.binned import bin_index
@@ -47,7 +48,7 @@ from .measures.kernel_errors import mmce_with_slope
 from .measures.soft import avuc_with_slope, fixed_bins_with_slope, sb_ece_with_slope
 from .numerics.gradients import Formula, can_fuse, differentiable
 from .numerics.sorting import ascending
-from .orbit.orbit_arrays import along_elements
+from .orbit.labeled_results import along_elements
 from .orbit.pixel_bins import calibration_of_sums
 from .orbit.positions import model_index, pair_blocks, pairs_at_element, pairs_of
 from .orbit.whole_orbit import calibration_kinds

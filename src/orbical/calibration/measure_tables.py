@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import inspect
+import os
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,8 +15,10 @@ import torch
 from torch import Tensor
 
 from .._arrays import ArrayLike, as_floating
-from .intervals.interval_ends import Interval, binary_pair
-from .intervals.resampled import cell_intervals, interval, regression_interval
+from ..data import OUTPUT_SUFFIXES, read_outputs
+from ..errors import InputError
+from .intervals.interval_ends import Interval
+from .intervals.measure_intervals import cell_intervals, interval, regression_interval
 from .measures.gaussian import vector_target
 from .numerics.sorting import ascending, take_by_row
 from .pairs.from_outputs import (
@@ -24,13 +29,77 @@ from .pairs.from_outputs import (
     probabilities,
     top_label,
 )
-from .pairs.validation import kept_samples, sample_weights
+from .pairs.validation import binary_pair, kept_samples, sample_weights
 from .registry import RESAMPLES, BoundMeasure, Draws, Measure, list_measures, takes_weights
 
 __all__ = [
-    "classification_table", "pair_table", "regression_score_terms", "regression_table",
+    "classification_table", "measure_table", "pair_table", "regression_score_terms", "regression_table",
     "score_terms",
 ]  # fmt: skip
+
+
+def measure_table(
+    outputs: Mapping[str, ArrayLike] | str | os.PathLike[str],
+    *,
+    bins: int = 15,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    only: Collection[str] | None = None,
+) -> dict[str, Interval]:
+    """Compute every registered measure of the outputs of a classifier or a regressor.
+
+    Args:
+        outputs: arguments of `classification_table` or, with `mean`, of `regression_table`, as
+            `orbical.data.read_outputs` returns them; or the path of a file that it reads.
+        bins: Number of bins of the binned measures.
+        level: Nominal coverage.
+        resamples: Number of draws.
+        seed: Seed of the draws.
+        only: The names of the measures to compute; all by default.
+
+    Returns:
+        The interval of each measure, by name.
+
+    Example:
+        >>> outputs = {"probs": [[0.7, 0.3], [0.4, 0.6], [0.2, 0.8]], "labels": [0, 0, 1]}
+        >>> list(measure_table(outputs, resamples=50, only=["nll", "ece"]))
+        ['nll', 'ece']
+    """
+    opened = opened_outputs(outputs)
+    table: Any = regression_table if "mean" in opened else classification_table
+    settings = {"bins": bins, "level": level, "resamples": resamples, "seed": seed, "only": only}
+    _check_arrays(opened, table, settings)
+    found: dict[str, Interval] = table(**opened, **settings)
+    return found
+
+
+def opened_outputs(outputs: object, usage: str = "") -> Mapping[str, Any]:
+    """Return outputs by name, read from a file if that is what was passed."""
+    if isinstance(outputs, str | os.PathLike) and str(outputs).endswith(OUTPUT_SUFFIXES):
+        return read_outputs(Path(outputs))
+    if not isinstance(outputs, Mapping):
+        remedy = "scan_table takes a scan" if hasattr(outputs, "record") else usage
+        raise InputError("outputs", "arrays by name, such as labels", type(outputs), remedy=remedy)
+    return outputs
+
+
+def _check_arrays(
+    outputs: Mapping[str, ArrayLike], table: Callable[..., object], settings: Mapping[str, object]
+) -> None:
+    """Check that outputs have the arrays that a table needs, and no others."""
+    signature = inspect.signature(table)
+    try:
+        signature.bind(**outputs, **settings)
+    except TypeError as error:
+        arrays = [name for name in signature.parameters if name not in settings]
+        remedy = "orbical.data.read_outputs makes variances of aleatoric and epistemic ones"
+        raise InputError(
+            "outputs",
+            f"some of {', '.join(arrays)}",
+            ", ".join(map(str, outputs)),
+            remedy=remedy if "epistemic" in outputs else f"{error}",
+        ) from error
 
 
 def pair_table(
@@ -63,7 +132,7 @@ def pair_table(
         ['accuracy', 'ece', 'ece_l2', 'ece_max', 'ece_mass', 'smooth_ece']
     """
     settings = Settings(bins, level, resamples, seed)
-    given = SimpleNamespace(pair=binary_pair(confidence, correct), weights=weights)
+    given = SimpleNamespace(pair=binary_pair(confidence, correct)[:2], weights=weights)
     listed = list_measures("pair", listed="table", samples=given.pair[0].shape[-1])
     return _intervals(listed, given, settings)
 
@@ -155,7 +224,7 @@ def _drawn_together(chosen: list[Measure], given: Any, settings: Settings) -> di
             bound = measure.bind(**measure.accepted({"bins": settings.bins}))
             if bound.own_interval is None and bound.index is not None:
                 by_cells.setdefault(_cells_key(bound.index), []).append(bound)
-    pair = binary_pair(*given.pair) if by_cells else ()
+    pair = binary_pair(*given.pair)[:2] if by_cells else ()
     return {
         bound.name: found
         for sharing in by_cells.values()

@@ -26,12 +26,16 @@ __all__ = [
 
 
 KINDS = {
-    "pair": "(confidence, correct)",
-    "outputs": "(probs or logits, labels)",
-    "regression": "(mean, variance, target)",
-    "aleatoric": "(aleatoric)",
+    "pair": ("(confidence, correct)", "confidence and correctness", "ece"),
+    "outputs": (
+        "(probs or logits, labels)",
+        "the outputs of the model for all classes",
+        "nll",
+    ),
+    "regression": ("(mean, variance, target)", "mean and variance", "gence"),
+    "aleatoric": ("(aleatoric)", "aleatoric variance", "aleatoric_bleed"),
 }
-"""What a measure is computed from."""
+"""What a measure is computed from: its arrays, the same in words, and a measure of the kind."""
 
 LISTS = ("table", "comparison", "orbit", "view")
 """Where measures are listed: tables of a model, comparisons of two, orbits of a scan, the view."""
@@ -43,14 +47,6 @@ of all samples only, for a measure that is slow.
 
 _ARRAYS = ("probs", "logits", "weights", "ignore_index")
 """Arguments of measures that are no options of theirs."""
-
-_NEEDS = {
-    "pair": ("ece", "confidence and correctness"),
-    "outputs": ("nll", "the outputs of the model for all classes"),
-    "regression": ("gence", "mean and variance"),
-    "aleatoric": ("aleatoric_bleed", "aleatoric variance"),
-}
-"""For errors: a measure of each kind, and what it is computed from, in words."""
 
 
 Index = Callable[[Tensor], tuple[Tensor, int]]
@@ -423,12 +419,12 @@ def measure_entry(measure: str | Measure, *kinds: str) -> Measure:
         raise unknown_name("measure", measure, [entry.name for entry in list_measures(*kinds)])
     entry = measure if isinstance(measure, Measure) else MEASURES[measure]
     if entry.kind not in kinds:
-        example, needed = _NEEDS[kinds[0]]
+        _, needed, example = KINDS[kinds[0]]
         remedy = "pass these to classification_table, or as outputs.npz to orbical check"
         raise InputError(
             "measure",
             f"a measure of {needed} such as {example}",
-            f"{entry.name!r}, which needs {_NEEDS[entry.kind][1]}",
+            f"{entry.name!r}, which needs {KINDS[entry.kind][1]}",
             remedy=remedy if entry.kind == "outputs" else "",
         )
     return entry

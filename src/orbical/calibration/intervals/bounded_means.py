@@ -15,6 +15,7 @@ of the samples. `docs/theory.md` has the proof.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from numbers import Real
 
 import numpy as np
@@ -187,11 +188,22 @@ def _ends_of_sums(size: Array, total: Array, squares: Array, tail: float) -> Arr
     size, total, squares = np.broadcast_arrays(size, total, squares)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = total / np.where(size > 0, size, np.nan)
-        below, above = np.where(np.isnan(mean), np.nan, 0.0), mean
-        for _ in range(2 * _ROUNDS):
-            middle = (below + above) / 2
-            refuted = _log_wealth_of_sums(size, total, squares, middle, tail) >= -np.log(tail)
-            below, above = np.where(refuted, middle, below), np.where(refuted, above, middle)
+        wealth = partial(_log_wealth_of_sums, size, total, squares)
+        return _largest_refuted(wealth, mean, mean / 2, tail, 2 * _ROUNDS)
+
+
+def _largest_refuted(
+    log_wealth: Callable[[Array, float], Array], most: Array, guess: Array, tail: float, rounds: int
+) -> Array:
+    """Return the largest means up to `most` that bets refute, by bisection from a first guess.
+
+    The wealth decreases in the mean, so what is refuted at one is refuted below it.
+    """
+    below, above, middle = np.where(np.isnan(most), np.nan, 0.0), most, guess
+    for _ in range(rounds):
+        refuted = log_wealth(middle, tail) >= -np.log(tail)
+        below, above = np.where(refuted, middle, below), np.where(refuted, above, middle)
+        middle = (below + above) / 2
     return below
 
 
@@ -209,21 +221,15 @@ def _log_wealth_of_sums(
 
 
 def _betting_ends(terms: Array, size: Array, mean: Array, tail: float) -> Array:
-    """Return the largest means `[K]` that the terms `[K, N]` refute from below, by bisection.
+    """Return the largest means `[K]` that the terms `[K, N]` refute from below.
 
-    The wealth decreases in m, so what is refuted at m is refuted below it. The first guess is what
-    the variance suggests.
+    The first guess is what the variance suggests.
     """
-    missing = np.isnan(terms)
-    below, above = np.where(np.isnan(mean), np.nan, 0.0), mean
     spread = np.nansum(np.square(terms - mean[:, None]), 1) / np.maximum(size, 1) ** 2
     middle = mean - 2 * np.sqrt(-2 * np.log(tail) * spread) + 4 * np.log(tail) / np.maximum(size, 1)
     middle = np.where(middle > 0, middle, mean / 2)
-    for _ in range(_ROUNDS):
-        refuted = _log_wealth(terms, missing, middle, tail) >= -np.log(tail)
-        below, above = np.where(refuted, middle, below), np.where(refuted, above, middle)
-        middle = (below + above) / 2
-    return below
+    wealth = partial(_log_wealth, terms, np.isnan(terms))
+    return _largest_refuted(wealth, mean, middle, tail, _ROUNDS)
 
 
 def _bets(size: Array, mean: Array, tail: float) -> Array:

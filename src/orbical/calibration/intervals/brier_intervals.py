@@ -19,10 +19,11 @@ from torch.nn import functional
 from ..._arrays import ArrayLike, true_labels
 from ..measures.proper_scores import brier_parts, brier_terms, isotonic_remainder
 from ..pairs.from_outputs import named_outputs, probabilities
+from .cautions import caution, evidence_of_pairs
 from .cells import fine_index
-from .drawing import resample_blocks
-from .interval_ends import Interval, check_draws, distance_interval, skewness_missed, tail_quantiles
-from .limits import caution, evidence_of_pairs
+from .interval_ends import Interval, distance_interval, skewness_missed, tail_quantiles
+from .levels import check_draws
+from .resampling import resample_blocks
 
 __all__ = ["brier_part_intervals"]
 

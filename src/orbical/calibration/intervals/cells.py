@@ -82,17 +82,13 @@ class RowGenerators:
 
     def poisson(self, mean: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         """Draw Poisson counts of means `[L, G]`."""
-        draws = np.empty(shape, np.int64)
-        for row, generator in enumerate(self._each):
-            draws[:, row] = generator.poisson(mean[row], draws[:, row].shape)
-        return draws
+        rows = zip(self._each, mean, strict=True)
+        return np.stack([one.poisson(own, (shape[0], *shape[2:])) for one, own in rows], 1)
 
     def binomial(self, count: np.ndarray, share: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         """Draw binomial counts of `[L, G]` trials."""
-        draws = np.empty(shape, np.int64)
-        for row, generator in enumerate(self._each):
-            draws[:, row] = generator.binomial(count[row], share[row], draws[:, row].shape)
-        return draws
+        rows = zip(self._each, count, share, strict=True)
+        return np.stack([one.binomial(n, p, (shape[0], *shape[2:])) for one, n, p in rows], 1)
 
 
 @dataclass(frozen=True)
@@ -244,6 +240,15 @@ def binned_error(cells: Cells, norm: str) -> Tensor:
     if norm == "l2":
         return ((cells.residual.square() / filled).sum(-1) / cells.total[..., 0]).sqrt()
     return cells.residual.abs().sum(-1) / cells.total[..., 0]
+
+
+def debiased_error(cells: Cells) -> Tensor:
+    """Return `ece_debiased` of cells that are bins, whose confidences are taken to be equal."""
+    filled = cells.count.clamp(min=1)
+    gap = (cells.residual / filled).square()
+    noise = (cells.square / filled - gap) / (cells.count - 1).clamp(min=1e-300)
+    terms = torch.where(cells.count > 1, cells.count * (gap - noise), 0.0)
+    return terms.sum(-1) / cells.total[..., 0]
 
 
 def largest_gap_ends(

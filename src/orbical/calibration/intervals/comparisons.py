@@ -12,19 +12,12 @@ from torch import Tensor
 from ..._arrays import ArrayLike, as_array
 from ..._text import p_value
 from ...errors import InputError
-from ..pairs.validation import sample_weights
+from ..pairs.validation import binary_pair, sample_weights
 from ..registry import RESAMPLES, BoundMeasure, MeasureLike, bound_measure, check_takes_weights
-from .drawing import PairedWorlds, as_vectors, drawn_targets, paired_worlds, targets_between
-from .interval_ends import (
-    check_draws,
-    distance_interval,
-    interval_in_short,
-    student_quantile,
-    tail_quantiles,
-    weighted_pair,
-)
-from .levels import normal_quantile
-from .limits import Evidence, caution, evidence_of_pairs, first_interval_caution
+from .cautions import Evidence, caution, evidence_of_pairs, first_interval_caution
+from .interval_ends import distance_interval, interval_in_short, student_quantile, tail_quantiles
+from .levels import check_draws, normal_quantile
+from .resampling import PairedWorlds, as_vectors, drawn_targets, paired_worlds, targets_between
 
 __all__ = ["Comparison", "compare", "regression_compare"]
 
@@ -118,7 +111,7 @@ def compare(
     sizes = [len(confidence) for confidence, _ in given]
     if sizes[0] != sizes[1]:
         raise InputError("b", f"the {sizes[0]} samples of a", sizes[1])
-    pairs = [weighted_pair(*pair, weights) for pair in given]
+    pairs = [binary_pair(*pair, weights) for pair in given]
     seen = evidence_of_pairs(torch.stack([correct for _, correct, _ in pairs]))
     return _compared(chosen, paired_worlds(chosen, pairs, resamples, seed), level, seen)
 
@@ -174,13 +167,14 @@ def regression_compare(
     check_takes_weights(chosen, mass)
     numbers = max(part.numel() for given in models for part in given)
     # The same seed and blocks for both: they are drawn again on the same samples.
-    draws = [
+    draws = (
         drawn_targets(chosen, *given, resamples, np.random.default_rng(seed), numbers, mass)
         for given in models
-    ]
+    )
+    observed, resampled, calibrated, _ = map(torch.stack, zip(*draws, strict=True))
     between = targets_between(chosen, models, resamples, np.random.default_rng(seed), mass)
-    seen = Evidence(samples=models[0][0].shape[-2])
-    return _compared(chosen, PairedWorlds.joined(draws, between), level, seen)
+    worlds = PairedWorlds(observed, resampled, calibrated, between)
+    return _compared(chosen, worlds, level, Evidence(samples=models[0][0].shape[-2]))
 
 
 def _distance_of(measure: MeasureLike, kind: str, options: dict[str, object]) -> BoundMeasure:

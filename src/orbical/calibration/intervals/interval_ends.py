@@ -9,15 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..._arrays import ArrayLike
 from ..._text import number
-from ...errors import InputError, whole_number
-from ..pairs.validation import pair
 from ..registry import BoundMeasure
-from .levels import checked_level, normal_quantile
-from .limits import first_interval_caution
+from .cautions import first_interval_caution
+from .levels import normal_quantile
 
-__all__ = ["Interval", "check_draws"]
+__all__ = ["Interval"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,25 +93,6 @@ def interval_in_short(values: Tensor, written: Callable[[Tensor], str] = number)
     return "..".join(map(written, [values] if values.ndim == 0 else [values.min(), values.max()]))
 
 
-def binary_pair(confidence: ArrayLike, correct: ArrayLike) -> tuple[Tensor, Tensor]:
-    """Check a pair whose labels can be drawn: `correct` is boolean, or 0 and 1."""
-    return weighted_pair(confidence, correct, None)[:2]
-
-
-def weighted_pair(
-    confidence: ArrayLike, correct: ArrayLike, weights: ArrayLike | None
-) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Check a pair whose labels can be drawn, and its sample weights."""
-    confidence, correct, weights = pair(confidence, correct, weights=weights)
-    if correct.dtype != torch.bool:
-        if bool(((correct != 0) & (correct != 1)).any()):
-            raise InputError(
-                "correct", "only 0 and 1, since an interval draws labels", "other values"
-            )
-        correct = correct.bool()
-    return confidence.detach(), correct, weights
-
-
 def distance_interval(
     value: Tensor, resampled: Tensor, calibrated: Tensor, level: float
 ) -> tuple[Tensor, Tensor]:
@@ -172,15 +150,6 @@ def mapped_intervals(function: Callable[..., Tensor], *intervals: Interval) -> I
         name: function(*(getattr(one, name) for one in intervals)) for name in NUMBERS
     }
     return replace(intervals[0], **numbers)
-
-
-def check_draws(level: float, resamples: int) -> None:
-    """Check the level of an interval, and that there are enough resamples for its quantiles.
-
-    >>> check_draws(0.95, 1000)
-    """
-    checked_level(level)
-    whole_number("resamples", resamples, 20)
 
 
 def tail_quantiles(draws: Tensor, level: float) -> tuple[Tensor, Tensor, Tensor]:

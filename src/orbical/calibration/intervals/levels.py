@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import real_number
+from ...errors import real_number, whole_number
 
-__all__ = ["checked_level"]
+__all__ = ["check_draws", "checked_level"]
 
 RESAMPLES = 1000
 """The default number of draws of an interval: whoever measures the same sees the same ends."""
@@ -22,6 +22,15 @@ def checked_level(level: float) -> float:
     0.95
     """
     return real_number("level", level, "in (0, 1)")
+
+
+def check_draws(level: float, resamples: int) -> None:
+    """Check the level of an interval, and that there are enough resamples for its quantiles.
+
+    >>> check_draws(0.95, 1000)
+    """
+    checked_level(level)
+    whole_number("resamples", resamples, 20)
 
 
 def exact_interval_ends(right: object, size: object, outside: object) -> tuple[Any, Any]:

@@ -11,19 +11,12 @@ from torch import Tensor
 
 from ..._arrays import ArrayLike, as_array, as_floating, as_numpy
 from ...errors import InputError
-from ..pairs.validation import sample_weights
+from ..pairs.validation import binary_pair, sample_weights
 from .bounded_means import bounded_interval_of_sums
+from .cautions import Evidence, MeanEnds, caution, evidence_of_terms, first_interval_caution
 from .comparisons import Comparison
-from .interval_ends import (
-    Interval,
-    check_draws,
-    skewness_missed,
-    student_quantile,
-    tail_quantiles,
-    weighted_pair,
-)
-from .levels import checked_level, exact_interval_ends, normal_quantile
-from .limits import Evidence, MeanEnds, caution, evidence_of_terms, first_interval_caution
+from .interval_ends import Interval, skewness_missed, student_quantile, tail_quantiles
+from .levels import check_draws, checked_level, exact_interval_ends, normal_quantile
 
 __all__ = [
     "bootstrap_interval", "compare_means", "holm", "interval_of_sums", "mean_interval",
@@ -164,7 +157,7 @@ def share_interval(
         (0.832, 1.0)
     """
     square = normal_quantile(checked_level(level)) ** 2
-    z, hit, mass = weighted_pair(confidence, correct, weights)
+    z, hit, mass = binary_pair(confidence, correct, weights)
     z, hit = z.double().cpu(), hit.double().cpu()
     share = weight_shares(mass, z)
     value, expected = (hit * share).sum(-1), (z * share).sum(-1)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,8 +23,7 @@ from ..pairs.validation import pair
 __all__ = ["Reliability", "ece", "ece_debiased", "error_of", "reliability"]
 
 
-_Columns = Callable[[Tensor, Tensor], tuple[Tensor, ...]]
-"""What is summed over each bin, made of confidence and correct in float64."""
+_NORMS = ("l1", "l2", "max")
 
 _SEARCH_UP_TO = 512
 """Values up to which a processor finds bins faster by bisection than by five passes."""
@@ -128,17 +126,6 @@ def _block_shape(rows: int, columns: int, bins: int, device: str) -> tuple[int, 
     return min(rows, size // width), width, max(1, min(lanes, (1 << 16) // (rows * bins)))
 
 
-def named_norm(norm: str) -> str:
-    """Return the name of a norm if it is one.
-
-    Example:
-        >>> named_norm("l1")
-        'l1'
-    """
-    check_name("norm", norm, ("l1", "l2", "max"))
-    return norm
-
-
 def _equal_mass_edges(confidence: Tensor, weights: Tensor | None, bins: int) -> Tensor:
     """Return `[R, B+1]` edges of which the inner ones are quantiles among the values themselves."""
     ordered, order = sorting.ascending(confidence)
@@ -191,17 +178,12 @@ def reliability(
     """
     check_name("binning", binning, ("width", "mass"))
     given = pair(confidence, correct, weights=weights)
-    edges, *sums = _edges_and_sums(*given, bins, binning, _both)
+    edges, *sums = _edges_and_sums(*given, bins, binning)
     return reliability_of_bins(*sums, edges=edges)
 
 
 def _edges_and_sums(
-    confidence: Tensor,
-    correct: Tensor,
-    weights: Tensor | None,
-    bins: int,
-    binning: str,
-    columns: _Columns,
+    confidence: Tensor, correct: Tensor, weights: Tensor | None, bins: int, binning: str
 ) -> tuple[Tensor, ...]:
     """Return edges `[..., B+1]`, and `bin_sums` `[..., B]`, of a checked pair."""
     bins, shape = number_of_bins(bins), confidence.shape
@@ -212,7 +194,7 @@ def _edges_and_sums(
         edges = _equal_mass_edges(values, mass, bins)
     else:
         edges = _all_edges(bins, values.device).expand(len(values), -1)
-    sums = bin_sums(values, hits, mass, bins, edges if binning == "mass" else None, columns)
+    sums = bin_sums(values, hits, mass, bins, edges if binning == "mass" else None)
     return tuple(part.reshape(*shape[:-1], -1) for part in (edges.double(), *sums))
 
 
@@ -233,29 +215,15 @@ def reliability_of_bins(
     return Reliability(edges, count, share, sum_confidence / total, sum_correct / total)
 
 
-def _both(confidence: Tensor, correct: Tensor) -> tuple[Tensor, ...]:
-    return confidence, correct
-
-
-def _and_squares(confidence: Tensor, correct: Tensor) -> tuple[Tensor, ...]:
-    return confidence, correct, (correct - confidence).square_()
-
-
 def bin_sums(
-    confidence: Tensor,
-    correct: Tensor,
-    weights: Tensor | None,
-    bins: int,
-    edges: Tensor | None,
-    columns: _Columns = _both,
+    confidence: Tensor, correct: Tensor, weights: Tensor | None, bins: int, edges: Tensor | None
 ) -> tuple[Tensor, ...]:
-    """Return `[R, B]` counts (int64), weights, and sums of columns (float64) by bin.
+    """Return `[R, B]` counts (int64), weights, and sums of both arrays (float64) by bin.
 
-    Takes `[R, N]` arrays, and the edges `[R, B+1]` of the bins unless they have equal width. The
-    columns are made of both arrays in float64: by default these.
+    Takes `[R, N]` arrays, and the edges `[R, B+1]` of the bins unless they have equal width.
     """
     if confidence.numel() <= _SEARCH_UP_TO:
-        return _few_bin_sums(confidence, correct, weights, bins, edges, columns)
+        return _few_bin_sums(confidence, correct, weights, bins, edges)
     rows, size = confidence.shape
     device = confidence.device
     height, width, lanes = _block_shape(rows, size, bins, device.type)
@@ -272,11 +240,10 @@ def bin_sums(
         index = _index_of(block, bins, None if edges is None else edges[high])
         index = index.add_(cell[within]).reshape(-1)
         count[high].view(-1).scatter_add_(0, index, one[: len(index)])
-        both = work[0][within].copy_(block), work[1][within].copy_(correct[high, wide])
-        values = columns(*both)
+        values = [work[0][within].copy_(block), work[1][within].copy_(correct[high, wide])]
         if weights is not None:
             mass = weights[high, wide]
-            values = mass, *(value.mul_(mass) for value in values)
+            values = [mass, *(value.mul_(mass) for value in values)]
         sums = sums or [torch.zeros_like(count, dtype=torch.float64) for _ in values]
         for part, value in zip(sums, values, strict=True):
             part[high].view(-1).scatter_add_(0, index, value.reshape(-1))
@@ -318,17 +285,12 @@ def batch_sums(confidence: Tensor, correct: Tensor, weights: Tensor | None, bins
 
 
 def _few_bin_sums(
-    confidence: Tensor,
-    correct: Tensor,
-    weights: Tensor | None,
-    bins: int,
-    edges: Tensor | None,
-    columns: _Columns,
+    confidence: Tensor, correct: Tensor, weights: Tensor | None, bins: int, edges: Tensor | None
 ) -> tuple[Tensor, ...]:
     """Return `bin_sums` of few samples, in few operations."""
     index = _index_of(confidence, bins, edges)
     one = torch.ones_like(confidence, dtype=torch.float64)
-    parts = torch.stack([one, *columns(confidence.double(), correct.double())])
+    parts = torch.stack([one, confidence.double(), correct.double()])
     parts = parts if weights is None else torch.cat([one[None], parts * weights])
     sums = parts.new_zeros(*parts.shape[:-1], bins).scatter_add_(-1, index.expand_as(parts), parts)
     count, *weighed = sums.unbind()
@@ -384,7 +346,7 @@ def ece(
         >>> ece([0.9, 0.9], [True, False])
         tensor(0.4000, dtype=torch.float64)
     """
-    named_norm(norm)
+    check_name("norm", norm, _NORMS)
     diagram = reliability(confidence, correct, bins=bins, binning=binning, weights=weights)
     return error_of(diagram, norm)
 
@@ -405,6 +367,7 @@ def error_of(diagram: Reliability, norm: str = "l1") -> Tensor:
     """
     if not isinstance(diagram, Reliability):
         raise InputError("diagram", "a Reliability", type(diagram))
+    check_name("norm", norm, _NORMS)
     gap = diagram.gap.abs().nan_to_num(0.0)
     if norm == "max":
         return gap.amax(-1)
@@ -472,7 +435,9 @@ def ece_debiased(
         tensor(-0.0625, dtype=torch.float64)
     """
     values, hits, mass = pair(confidence, correct, weights=weights)
-    edges, *sums, squares = _edges_and_sums(values, hits, mass, bins, "width", _and_squares)
+    edges, *sums = _edges_and_sums(values, hits, mass, bins, "width")
+    error = (hits.double() - values).square()
+    squares = _edges_and_sums(values, error, mass, bins, "width")[-1]
     diagram, total = reliability_of_bins(*sums, edges=edges), sums[1]
     size = effective_count(diagram, values, mass)
     gap = diagram.gap.square()

@@ -32,9 +32,6 @@ __all__ = [
     "SAvUC", "SmoothECE",
 ]  # fmt: skip
 
-Outputs = dict[str, Any]
-"""`probs` or `logits`, `[N, C]`."""
-
 _NAMES = {"probs": "preds", "logits": "preds", "labels": "target"}
 """What arguments of functions of `(probs or logits, labels)` are called in torchmetrics."""
 
@@ -44,7 +41,7 @@ _REMEDIES = {
 
 
 class _OfOutputs(MeasureMetric):
-    """A metric of a classifier's outputs; subclasses define how a batch is added."""
+    """A metric of a classifier's outputs."""
 
     def __init__(
         self, *, from_logits: bool = False, ignore_index: int | None = None, **options: Any
@@ -60,9 +57,6 @@ class _OfOutputs(MeasureMetric):
         nothing to leave out.
         """
         super().add_state(f"{name}{self._without}", *arguments, **options)
-
-    def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
-        raise NotImplementedError
 
     def update(self, preds: ArrayLike, target: ArrayLike, weights: ArrayLike | None = None) -> None:
         """Add a batch.
@@ -83,7 +77,7 @@ class _OfOutputs(MeasureMetric):
         try:
             outputs, labels, kept = kept_samples(labels, outputs, self.ignore_index)
             mass = mass if mass is None or kept is None else mass[kept]
-            self._add({"logits" if self.from_logits else "probs": outputs}, labels, mass)
+            self._add(mass, **{"logits" if self.from_logits else "probs": outputs}, labels=labels)
         except InputError as error:
             name = _NAMES.get(error.argument, error.argument)
             remedy = _REMEDIES.get(error.remedy, error.remedy.replace("labels.", "target."))
@@ -96,8 +90,8 @@ def _rows(preds: Tensor, from_logits: bool) -> Tensor:
     return both_classes(rows, logits=from_logits)
 
 
-def _top_label(outputs: Outputs, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the pair of outputs whose labels `update` has checked."""
+def _top_label(labels: Tensor, **outputs: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the pair of `probs` or `logits` whose labels `update` has checked."""
     return top_label_of(*classifier_outputs(outputs.get("probs"), outputs.get("logits")), labels)
 
 
@@ -134,8 +128,8 @@ class ECE(_OfOutputs, measure="ece"):
         bins = self.settings["bins"]
         self._keep_sums(sums=(4, bins))
 
-    def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
-        confidence, correct = _top_label(outputs, labels)
+    def _add(self, weights: Tensor | None, *arrays: Tensor, **outputs: Tensor) -> None:
+        confidence, correct = _top_label(**outputs)
         self._add_sums(batch_sums(confidence, correct, weights, self.settings["bins"]))
 
     def reliability(self) -> Reliability:
@@ -167,9 +161,9 @@ class SmoothECE(_OfOutputs, measure="smooth_ece"):
         super().__init__(**options)
         self._keep_sums(masses=(smooth.GRID + 1,), mass=())
 
-    def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
-        masses = smooth.residual_masses(*_top_label(outputs, labels), mass=weights)
-        self._add_sums(masses, len(labels) if weights is None else weights.sum())
+    def _add(self, weights: Tensor | None, *arrays: Tensor, **outputs: Tensor) -> None:
+        masses = smooth.residual_masses(*_top_label(**outputs), mass=weights)
+        self._add_sums(masses, len(outputs["labels"]) if weights is None else weights.sum())
 
     def compute(self) -> Tensor:
         """Return the error of everything seen so far."""
@@ -198,8 +192,8 @@ class SBECE(_OfOutputs, measure="sb_ece"):
         bins = self.settings["bins"]
         self._keep_sums(size=(bins,), gap=(bins,))
 
-    def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
-        confidence, correct = _top_label(outputs, labels)
+    def _add(self, weights: Tensor | None, *arrays: Tensor, **outputs: Tensor) -> None:
+        confidence, correct = _top_label(**outputs)
         self._add_sums(
             *soft.soft_bin_sums(confidence.detach(), correct, **self.settings, mass=weights)
         )
@@ -229,8 +223,8 @@ class SAvUC(_OfOutputs, measure="s_avuc"):
         super().__init__(**options)
         self._keep_sums(against=(), for_it=())
 
-    def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
-        _, correct = _top_label(outputs, labels)
+    def _add(self, weights: Tensor | None, *arrays: Tensor, **outputs: Tensor) -> None:
+        _, correct = _top_label(outputs.pop("labels"), **outputs)
         entropy = normalized_entropy(**outputs).detach()
         self._add_sums(*soft.avuc_counts(correct, entropy, **self.settings, mass=weights))
 
@@ -239,14 +233,7 @@ class SAvUC(_OfOutputs, measure="s_avuc"):
         return soft.avuc_of_counts(*self._sums())
 
 
-class _Mean(MeanMetric, _OfOutputs):
-    """A metric that is the mean of one number per sample."""
-
-    def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
-        self._add_terms(weights, **outputs, labels=labels)
-
-
-class Accuracy(_Mean, measure="accuracy"):
+class Accuracy(MeanMetric, _OfOutputs, measure="accuracy"):
     """Share of samples whose most probable class is the label; keeps two sums.
 
     Example:
@@ -260,7 +247,7 @@ class Accuracy(_Mean, measure="accuracy"):
     plot_upper_bound = 1.0
 
 
-class NLL(_Mean, measure="nll"):
+class NLL(MeanMetric, _OfOutputs, measure="nll"):
     """Mean negative log-likelihood; keeps two sums.
 
     Example:
@@ -272,7 +259,7 @@ class NLL(_Mean, measure="nll"):
     """
 
 
-class Brier(_Mean, measure="brier"):
+class Brier(MeanMetric, _OfOutputs, measure="brier"):
     """Brier score over all classes; keeps two sums.
 
     Example:
@@ -289,13 +276,13 @@ class KeptPairs(KeptMetric, _OfOutputs):
 
     arrays = ("confidence", "correct")
 
-    def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
+    def _add(self, weights: Tensor | None, *arrays: Tensor, **outputs: Tensor) -> None:
         if weights is not None and not takes_weights(self.function):
             raise InputError(
                 "weights", f"none, since {type(self).__name__} takes no sample weights"
             )
-        confidence, correct = _top_label(outputs, labels)
-        self._keep(weights, confidence.detach(), correct)
+        confidence, correct = _top_label(**outputs)
+        super()._add(weights, confidence.detach(), correct)
 
 
 class EqualMassECE(KeptPairs, measure="ece_mass"):

@@ -10,7 +10,7 @@ from torch import Tensor
 from torchmetrics import Metric
 from torchmetrics.utilities import dim_zero_cat, rank_zero_warn
 
-from .. import built_in as built_in  # the measures that classes are made of
+from .. import built_in_measures as built_in_measures  # the measures that classes are made of
 from ..pairs.validation import at_least
 from ..registry import MEASURES, Measure
 
@@ -59,6 +59,10 @@ class MeasureMetric(Metric):
             trial = _TRIAL.get(entry.kind, ())
             self.function(*trial, **({} if trial else _TRIAL_OUTPUTS))
 
+    def _add(self, weights: Tensor | None, *arrays: Tensor, **outputs: Tensor) -> None:
+        """Add a batch that was checked."""
+        raise NotImplementedError
+
     def _keep_sums(self, **shapes: tuple[int, ...]) -> None:
         """Keep sums over samples, in arrays of these shapes."""
         for name, shape in shapes.items():
@@ -96,7 +100,7 @@ class MeanMetric(MeasureMetric):
         super().__init__(**options)
         self._keep_sums(**{f"{self.entry.name}_{part}": () for part in ("sum", "mass")})
 
-    def _add_terms(self, weights: Tensor | None, *arrays: Any, **outputs: Any) -> None:
+    def _add(self, weights: Tensor | None, *arrays: Tensor, **outputs: Tensor) -> None:
         """Add the terms `[N]` of a batch with their weights."""
         assert self.entry.terms is not None
         terms = self.entry.terms(*arrays, **outputs).detach().double()
@@ -120,12 +124,12 @@ class KeptMetric(MeasureMetric):
         for name in (*self.arrays, "mass"):
             self.add_state(name, [], dist_reduce_fx="cat")
 
-    def _keep(self, weights: Tensor | None, *values: Tensor) -> None:
+    def _add(self, weights: Tensor | None, *arrays: Tensor, **outputs: Tensor) -> None:
         """Keep a batch; weights of 1 take the memory of a single one."""
         if weights is None:
-            one = torch.ones(1, dtype=torch.float64, device=values[0].device)
-            weights = one.expand(len(values[0]))
-        for state, part in zip(self._sums(), (*values, weights), strict=True):
+            one = torch.ones(1, dtype=torch.float64, device=arrays[0].device)
+            weights = one.expand(len(arrays[0]))
+        for state, part in zip(self._sums(), (*arrays, weights), strict=True):
             state.append(part)
 
     def compute(self) -> Tensor:

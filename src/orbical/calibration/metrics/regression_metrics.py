@@ -39,10 +39,7 @@ def _gaussian(preds: object) -> tuple[Tensor, Tensor]:
 
 
 class _OfGaussians(MeasureMetric):
-    """A metric of Gaussian predictions; subclasses define how a batch is added."""
-
-    def _add(self, mean: Tensor, variance: Tensor, target: Tensor, mass: Tensor | None) -> None:
-        raise NotImplementedError
+    """A metric of Gaussian predictions."""
 
     def update(self, preds: Any, target: ArrayLike, weights: ArrayLike | None = None) -> None:
         """Add a batch.
@@ -54,7 +51,7 @@ class _OfGaussians(MeasureMetric):
         """
         mean, variance = _gaussian(preds)
         mass = sample_weights(weights, mean if mean.ndim == 1 else mean[..., 0])
-        self._add(mean, variance, as_floating("target", target).detach(), mass)
+        self._add(mass, mean, variance, as_floating("target", target).detach())
 
 
 class _Mean(MeanMetric, _OfGaussians):
@@ -62,17 +59,11 @@ class _Mean(MeanMetric, _OfGaussians):
 
     plot_lower_bound = None
 
-    def _add(self, mean: Tensor, variance: Tensor, target: Tensor, mass: Tensor | None) -> None:
-        self._add_terms(mass, mean, variance, target)
-
 
 class KeptPredictions(KeptMetric, _OfGaussians):
     """A measure that needs all samples at once."""
 
     arrays = ("mean", "variance", "target")
-
-    def _add(self, mean: Tensor, variance: Tensor, target: Tensor, mass: Tensor | None) -> None:
-        self._keep(mass, mean, variance, target)
 
 
 class GENCE(_Mean, measure="gence"):

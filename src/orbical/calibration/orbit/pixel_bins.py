@@ -15,17 +15,15 @@ import numpy as np
 import torch
 
 from ...errors import InputError, number_of_bins
-from ...store import ScanArrays, arrays_of, responses
+from ...store import Scan, ScanArrays, arrays_of, responses
 from ..intervals.interval_ends import Interval
-from ..measures.binned import Reliability, error_of, named_norm, reliability_of_bins
+from ..measures.binned import Reliability, error_of, reliability_of_bins
 from ..registry import Draws
-from .orbit_arrays import calibration_groups, labeled_calibration
-from .pooled import clustered_interval, missing_sample
+from .labeled_results import calibration_groups, labeled_calibration, variables_of
+from .pooled import clustered_interval
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from ...store import Scan
 
 __all__ = ["pixel_reliability"]
 
@@ -35,13 +33,12 @@ SUMS = ("pixel_count", "pixel_confidence", "pixel_correct")
 
 def holds_pixel_calibration(scan: Scan | xr.Dataset) -> bool:
     """Check whether a scan is of segmentation with targets."""
-    variables = getattr(getattr(scan, "data", scan), "data_vars", ())
-    return {*SUMS} <= {*variables}
+    return {*SUMS} <= variables_of(scan)
 
 
 def bins_are_of_points(scan: Scan | xr.Dataset) -> bool:
     """Check whether what a scan holds in bins are the points of clouds, not pixels."""
-    return "point_class" in getattr(getattr(scan, "data", scan), "data_vars", ())
+    return "point_class" in variables_of(scan)
 
 
 def pixel_errors_along(
@@ -63,7 +60,7 @@ def pixel_errors_along(
         found = _intervals(arrays, members, len(groups), options["bins"], draws)
         return labeled_calibration(name, like, groups, by, found)
     diagram = _diagram(arrays, members, len(groups), options["bins"])
-    values = error_of(diagram, named_norm(options["norm"]))
+    values = error_of(diagram, options["norm"])
     values = torch.where(diagram.count.sum(-1) > 0, values, torch.nan)
     return labeled_calibration(name, like, groups, by, [(..., {"value": values.numpy()})])
 
@@ -130,15 +127,11 @@ def _intervals(
 
 def _of_images(sums: np.ndarray, draws: Draws) -> list[Interval]:
     """Return the error of sums `[3, N, K, B]` over the pixels of N images, at each of K places."""
-    found = []
-    for count, sure, right in np.moveaxis(sums, 2, 0):
-        known = count.sum(1)
-        total = max(known.sum(), 1e-300)
-        contrast = missing_sample(right.sum() / total, count.sum(0) / total)
-        found.append(
-            clustered_interval(right - sure, known, contrast, draws["level"], draws["seed"])
-        )
-    return found
+    level, seed = draws["level"], draws["seed"]
+    return [
+        clustered_interval(right - sure, count.sum(1), right.sum(), count.sum(0), level, seed)
+        for count, sure, right in np.moveaxis(sums, 2, 0)
+    ]
 
 
 def _sums(arrays: ScanArrays, model: int, bins: Any) -> Iterator[tuple[slice, np.ndarray]]:

@@ -70,8 +70,7 @@ def pooled_reliability(
     """
     bins = number_of_bins(bins)
     checked_level(level)
-    count = np.zeros(bins, np.int64)
-    mass, confidence, correct = (np.zeros(bins) for _ in range(3))
+    sums = np.zeros((4, bins))  # counts, weights, and weighted confidence and correctness
     residual, known = torch.zeros((bins, 0), dtype=torch.float64), np.zeros(0)
     expected = "confidences and correctness of each element"
     check_type("columns", columns, Iterable, expected)
@@ -86,34 +85,24 @@ def pooled_reliability(
         residual.scatter_add_(0, at[None], torch.from_numpy(terms)[None])
         known += weight * seen
         inside, exact, right = at.numpy()[seen], exact[seen], right[seen].astype(np.float64)
-        here = np.bincount(inside, minlength=bins)
-        count += here
-        mass += weight * here
-        confidence += weight * np.bincount(inside, exact, minlength=bins)
-        correct += weight * np.bincount(inside, right, minlength=bins)
-    total = max(mass.sum(), 1e-300)
-    contrast = missing_sample(correct.sum() / total, mass / total)
-    sums = (torch.from_numpy(part) for part in (count, mass, confidence, correct))
+        here = np.stack([np.bincount(inside, part, bins) for part in (None, exact, right)])
+        sums += np.concatenate([here[:1], weight * here])
     each = residual.T.contiguous().numpy()
-    return reliability_of_bins(*sums), clustered_interval(each, known, contrast, level, seed)
-
-
-def missing_sample(accuracy: float, shares: np.ndarray) -> np.ndarray:
-    """Return the residuals `[B]` of a sample of the kind that few samples may lack.
-
-    `shares [B]` are those of the bins.
-    """
-    return np.asarray((1 - 2 * accuracy) * shares)
+    error = clustered_interval(each, known, sums[3].sum(), sums[1], level, seed)
+    count, *weighted = torch.from_numpy(sums)
+    return reliability_of_bins(count.long(), *weighted), error
 
 
 def clustered_interval(
-    residual: np.ndarray, known: np.ndarray, contrast: np.ndarray, level: float, seed: int
+    residual: np.ndarray, known: np.ndarray, right: float, mass: np.ndarray, level: float, seed: int
 ) -> Interval:
     """Return the ECE of samples that hold several outputs each, from their residuals `[N, B]`.
 
-    `known [N]` are the weights of a sample's outputs, `contrast [B]` is the sample that may be
-    missing.
+    `known [N]` are the weights of a sample's outputs, `mass [B]` those of the outputs of a bin, and
+    `right` is the weight of all correct ones.
     """
+    total = max(mass.sum(), 1e-300)
+    missing = (1 - 2 * right / total) * (mass / total)  # a sample of the kind that few may lack
     residual, known = residual[known > 0], known[known > 0]
     samples, bins = residual.shape
     if samples < 2:
@@ -123,7 +112,7 @@ def clustered_interval(
     mean = residual.sum(0) / known.sum()
     apart = (residual - known[:, None] * mean) / known.mean()
     spread = np.cov(apart, rowvar=False).reshape(bins, bins) / samples
-    spread += np.outer(contrast, contrast) * (normal_quantile(level) / samples) ** 2
+    spread += np.outer(missing, missing) * (normal_quantile(level) / samples) ** 2
     noise = np.random.default_rng(seed).multivariate_normal(
         np.zeros(bins), spread, _DRAWS, method="eigh"
     )

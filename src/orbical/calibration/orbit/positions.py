@@ -16,19 +16,17 @@ import torch
 from torch import Tensor
 
 from ...errors import InputError, number_of_bins, unknown_name
-from ...store import ScanArrays, arrays_of, responses, row_runs
-from ..intervals.resampled import interval as interval_of
-from ..measures.binned import Reliability, bin_index, ece, error_of, named_norm, reliability_of_bins
+from ...store import Scan, ScanArrays, arrays_of, responses, row_runs
+from ..intervals.measure_intervals import interval as interval_of
+from ..measures.binned import Reliability, bin_index, ece, error_of, reliability_of_bins
 from ..measures.binned import reliability as reliability_of
 from ..registry import MEASURES, RESAMPLES, Draws, Measure, MeasureLike, bound_measure
-from .orbit_arrays import calibration_groups, labeled_calibration
+from .labeled_results import calibration_groups, labeled_calibration, variables_of
 from .pixel_bins import holds_pixel_calibration, pixel_errors_along
 from .regression_orbit import holds_regression_calibration, regression_along
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from ...store import Scan
 
 __all__ = ["along_orbit", "pair_at", "pairs_along", "reliability_at"]
 
@@ -228,12 +226,11 @@ def pairs_of(scan: Scan | xr.Dataset) -> tuple[xr.DataArray, ScanArrays]:
 
     Where confidence is missing, so is correctness, whatever its array holds.
     """
-    data: object = getattr(scan, "data", scan)
+    held = variables_of(scan)
     for name in ("confidence", "correct"):
-        if name not in getattr(data, "data_vars", ()):
+        if name not in held:
             remedy = "pass pairs_within(scan)" if holds_pixel_calibration(scan) else ""
-            judged = {"correct", "point_correct"} & {*getattr(data, "data_vars", ())}
-            if name == "confidence" and judged:
+            if name == "confidence" and {"correct", "point_correct"} & held:
                 remedy = remedy or "let the model return a confidence with each prediction"
             unlabeled = name == "correct" and not remedy
             raise InputError(
@@ -278,7 +275,7 @@ def _binned_along(
                 total[model] += torch.bincount(place, values.double().view(-1), minlength=cells)
     count, sums = count.view(shape), sums.view(2, *shape)
     diagram = reliability_of_bins(count, count.double(), *sums)
-    error = error_of(diagram, named_norm(options["norm"]))
+    error = error_of(diagram, options["norm"])
     return torch.where(count.sum(-1) > 0, error, torch.nan).numpy()
 
 

@@ -16,18 +16,16 @@ import torch
 from torch import Tensor
 
 from ...errors import InputError, real_number
-from ...store import arrays_of
-from ..intervals.drawing import on_vectors
+from ...store import Scan, arrays_of, responses
 from ..intervals.means import mean_interval
-from ..intervals.resampled import regression_interval
+from ..intervals.measure_intervals import regression_interval
+from ..intervals.resampling import on_vectors
 from ..measures.bleed import aleatoric_terms, covariance_terms
 from ..registry import BoundMeasure, Draws, Measure, MeasureLike, bound_measure, measure_entry
-from .orbit_arrays import calibration_groups, labeled_calibration
+from .labeled_results import calibration_groups, labeled_calibration, variables_of
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from ...store import Scan
 
 BLEED = "aleatoric_bleed"
 
@@ -55,6 +53,16 @@ class Predictions:
         error, variance, aleatoric = (part[:, kept] for part in parts)
         return Predictions(error, variance, aleatoric, self.sample[kept])
 
+    def at(self, element: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Return `(mean, variance, target)` at one element, errors taken as targets.
+
+        The mean is 0, on which no measure depends; one component is `[S]`, several are `[S, d]`.
+        """
+        error, variance = self.error[element], self.variance[element]
+        if error.shape[-1] == 1:
+            error, variance = error[:, 0], variance.reshape(len(variance))
+        return torch.zeros_like(error), variance, error
+
     def by_component(self) -> Predictions:
         """Return each component separately: `[d, K, S, 1]`, with its marginal variance."""
         width = self.error.shape[-1]
@@ -72,8 +80,7 @@ class Predictions:
 
 def holds_regression_calibration(scan: Scan | xr.Dataset) -> bool:
     """Check whether a scan is of regression with targets and uncertainty."""
-    variables = getattr(getattr(scan, "data", scan), "data_vars", ())
-    return {"error", "variance"} <= {*variables}
+    return {"error", "variance"} <= variables_of(scan)
 
 
 def predictions_along(scan: Scan | xr.Dataset, model: int) -> Predictions:
@@ -119,29 +126,6 @@ def _points_first(arrays: dict[str, Tensor]) -> dict[str, Tensor]:
     return ordered
 
 
-def predictions_at(
-    scan: Scan | xr.Dataset, element: int, model: int
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return `(mean, variance, target)` of one model at one element, errors taken as targets.
-
-    The mean is 0, on which no measure depends; one component is `[S]`, several are `[S, d]`.
-
-    >>> import orbical as ob
-    >>> task = ob.tasks.Regression(ob.actions.Vectors(), "vector", uncertainty="variance")
-    >>> def net(x):
-    ...     return 0.9 * x, torch.ones(len(x), 1)
-    >>> x = torch.randn(20, 2)
-    >>> scan = ob.scan(net, (x, x), group="cyclic:4", task=task, progress=False)
-    >>> [part.shape for part in predictions_at(scan, 0, 0)]
-    [torch.Size([20, 2]), torch.Size([20, 1]), torch.Size([20, 2])]
-    """
-    found = predictions_along(scan, model)
-    error, variance = found.error[element], found.variance[element]
-    if error.shape[-1] == 1:
-        error, variance = error[:, 0], variance.reshape(len(variance))
-    return torch.zeros_like(error), variance, error
-
-
 def regression_along(
     scan: Scan | xr.Dataset,
     measure: MeasureLike,
@@ -158,8 +142,6 @@ def regression_along(
         draws: level, resamples and seed of the intervals; None for no intervals.
         options: options of the measure.
     """
-    from ...store import responses
-
     if isinstance(measure, str | Measure):
         measure = measure_entry(measure, "regression", "aleatoric")
     answer: Callable[[Predictions], dict[str, Any]]

@@ -6,19 +6,18 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ...errors import check_name
+from ...store import Scan, opened_scan
+from ..intervals.cautions import first_interval_caution
 from ..intervals.levels import checked_level
-from ..intervals.limits import first_interval_caution
 from ..judging import Verdict, judge, measure_limit
 from ..registry import MEASURES, RESAMPLES, Draws, Measure, MeasureLike
-from .orbit_arrays import SAID
+from .labeled_results import CAUTION
 from .positions import along_orbit, equal_width_options
 from .regression_orbit import holds_regression_calibration
 from .whole_orbit import PLACES, mean_over_orbit, pooled_over_orbit
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from ...store import Scan
 
 __all__ = ["verdict"]
 
@@ -72,8 +71,6 @@ def verdict(
         >>> [one.outcome != "pass" for one in found.values()]
         [True]
     """
-    from ...store import opened_scan
-
     limits: dict[str, Any] = {"maximum": maximum, "minimum": minimum}
     entry = MEASURES.get(measure) if isinstance(measure, str) else measure
     for name, limit in limits.items():
@@ -104,7 +101,7 @@ def verdict(
         value, low, high = (
             float(part.min() if minimum is not None else part.max()) for part in (one, *ends)
         )
-        said = first_interval_caution(one[SAID].values) if SAID in one.coords else ""
+        said = first_interval_caution(one[CAUTION].values) if CAUTION in one.coords else ""
         kept: dict[str, Any] = {"level": level, "positions": positions, "caution": said}
         judged[str(name)] = judge(value, low, high, **limits, **kept)
     return judged

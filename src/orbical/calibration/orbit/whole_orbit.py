@@ -16,9 +16,10 @@ from torch import Tensor
 
 from ...errors import InputError
 from ...groups import PLACES
-from ..intervals.drawing import on_vectors
+from ...store import Scan
+from ..intervals.cautions import first_interval_caution
 from ..intervals.interval_ends import Interval
-from ..intervals.limits import first_interval_caution
+from ..intervals.resampling import on_vectors
 from ..registry import (
     MEASURES,
     BoundMeasure,
@@ -28,7 +29,7 @@ from ..registry import (
     list_measures,
     takes_weights,
 )
-from .orbit_arrays import ENDS, SAID
+from .labeled_results import CAUTION, ENDS
 from .pixel_bins import holds_pixel_calibration, pixel_errors_pooled
 from .pooled import pooled_ks, pooled_reliability
 from .positions import MEASURED_VALUES, along_orbit, equal_width_options, pair_blocks, pairs_of
@@ -36,8 +37,6 @@ from .regression_orbit import holds_regression_calibration, predictions_along
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from ...store import Scan
 
 __all__ = ["PLACES", "mean_over_orbit", "pooled_over_orbit", "scan_measures"]
 
@@ -110,8 +109,8 @@ def mean_over_orbit(
         for end in ENDS
         if end in curve.coords
     }
-    if SAID in curve.coords:  # that of any position
-        means[SAID] = orbit_calibration_caution(curve[SAID].drop_vars(ENDS))
+    if CAUTION in curve.coords:  # that of any position
+        means[CAUTION] = orbit_calibration_caution(curve[CAUTION].drop_vars(ENDS))
     return found.assign_coords(means).assign_attrs(curve.attrs, statistic=PLACES["mean"])
 
 

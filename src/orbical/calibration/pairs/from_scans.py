@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import InputError
+from ...store import Scan
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from ...store import Scan
 
 __all__ = ["pairs_within"]
 

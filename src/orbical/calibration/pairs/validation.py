@@ -77,6 +77,21 @@ def pair(
     return expanded[0], expanded[1], expanded[2] if len(expanded) > 2 else None
 
 
+def binary_pair(
+    confidence: ArrayLike, correct: ArrayLike, weights: ArrayLike | None = None
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Check a pair whose labels can be drawn: `correct` is boolean, or 0 and 1; and its weights.
+
+    Example:
+        >>> binary_pair([0.9, 0.6], [1, 0])[1]
+        tensor([ True, False])
+    """
+    confidence, correct, weights = pair(confidence, correct, weights=weights)
+    if correct.dtype != torch.bool and bool(((correct != 0) & (correct != 1)).any()):
+        raise InputError("correct", "only 0 and 1, since an interval draws labels", "other values")
+    return confidence.detach(), correct.bool(), weights
+
+
 def _arrays(confidence: ArrayLike, correct: ArrayLike, minimum: int) -> tuple[Tensor, Tensor]:
     confidence = as_floating("confidence", confidence)
     correct = as_array("correct", correct, confidence.device)

@@ -13,10 +13,10 @@ from torch import Tensor
 from ..errors import number_of_bins
 from .intervals import cells
 from .intervals.brier_intervals import brier_part_intervals
+from .intervals.cautions import Evidence, caution, evidence_of_pairs, evidence_of_predictions
 from .intervals.interval_ends import Interval, mapped_intervals
-from .intervals.limits import Evidence, caution, evidence_of_pairs, evidence_of_predictions
 from .intervals.means import mean_interval, share_interval
-from .intervals.resampled import cell_intervals, interval
+from .intervals.measure_intervals import cell_intervals, interval
 from .measure_tables import Outputs, Predictions, Settings
 from .measures import by_class, gaussian, proper_scores, variance_errors
 from .measures.binned import ece, ece_debiased
@@ -34,6 +34,18 @@ _Binding = Callable[..., BoundMeasure]
 """A measure with its options set, and its forms on cells of confidence."""
 
 
+def _bound(value: _Function, distance: _Function | None = None, **known: Any) -> _Binding:
+    """Bind a mean; or with a distance, that itself or the estimate of its square."""
+
+    def bind(name: str, **options: Any) -> BoundMeasure:
+        function = partial(value, **options)
+        if distance is None or distance is value:
+            return BoundMeasure(name, function, distance and function, **known)
+        return BoundMeasure(name, function, partial(distance, **options), power=2, **known)
+
+    return bind
+
+
 def _on_cells(
     value: _Function,
     cell_distance: OfCells,
@@ -41,13 +53,12 @@ def _on_cells(
     distance: _Function | None = None,
 ) -> _Binding:
     """Bind a distance, or with a distance of its own the estimate of its square."""
-    power = 1 if distance is None else 2
+    bind_samples = _bound(value, distance or value, index=cells.fine_index)
 
     def bind(name: str, **options: object) -> BoundMeasure:
-        of_samples, cell_root = partial(value, **options), partial(cell_distance, **options)
-        of_cells = cell_root if cell_value is None else partial(cell_value, **options)
-        root = of_samples if distance is None else partial(distance, **options)
-        return BoundMeasure(name, of_samples, root, power, cells.fine_index, of_cells, cell_root)
+        root = partial(cell_distance, **options)
+        of_cells = root if cell_value is None else partial(cell_value, **options)
+        return replace(bind_samples(name, **options), cell_value=of_cells, cell_distance=root)
 
     return bind
 
@@ -61,32 +72,17 @@ def _in_bins(name: str, bins: int = 15, norm: str = "l1", binning: str = "width"
     return BoundMeasure(name, value, value, 1, index, error, error, bin_ends=ends)
 
 
-def _of_samples(value: _Function, distance: _Function | None = None, **known: Any) -> _Binding:
-    """Bind a mean, or with a distance the estimate of its square."""
-    power = 1 if distance is None else 2
-
-    def bind(name: str, **options: Any) -> BoundMeasure:
-        root = None if distance is None else partial(distance, **options)
-        return BoundMeasure(name, partial(value, **options), root, power, **known)
-
-    return bind
-
-
-def _of_squares(value: _Function) -> _Binding:
-    """Bind a distance that compares squared errors with variances."""
-
-    def bind(name: str, **options: object) -> BoundMeasure:
-        function = partial(value, **options)
-        return BoundMeasure(name, function, function, moment=2)
-
-    return bind
+def _debiased(name: str, bins: int = 15) -> BoundMeasure:
+    root = _in_bins(name, bins, "l2")
+    value = partial(ece_debiased, bins=bins)
+    return replace(root, value=value, power=2, cell_value=cells.debiased_error)
 
 
 def _binned_square(value: _Function, moment: int) -> _Binding:
     def distance(*given: Tensor, **options: Any) -> Tensor:
         return value(*given, **options).sqrt()
 
-    return _of_samples(value, distance, marginal=True, moment=moment)
+    return _bound(value, distance, marginal=True, moment=moment)
 
 
 def _covered(function: Callable[..., variance_errors.Coverage], known: bool = False) -> _Binding:
@@ -367,7 +363,7 @@ _CLASSIFICATION = (
     _pair(ece_debiased, "ECE, debiased", unit=_SQUARED, listed=_TABLE, minimum=2,
           meaning="debiased calibration error: squared gap over bins less its noise, which is 0 on "
           "average if calibrated",
-          binding=_of_samples(ece_debiased, partial(ece, norm="l2"))),
+          binding=_debiased),
     _outputs(s_avuc, "S-AvUC", metric_class="SAvUC", loss="s_avuc", interval="none", listed=(),
              meaning="soft accuracy versus uncertainty: log ratio of samples whose certainty "
              "contradicts their correctness"),
@@ -394,13 +390,13 @@ _REGRESSION = (
     _vector(gaussian.gaussian_nll, "NLL", unit="nats", **_mean,
             meaning="negative log-likelihood: mean over the targets under the predicted Gaussians",
             metric_class="GaussianNLL", loss="gaussian_nll", terms=gaussian.nll_terms,
-            binding=_of_samples(gaussian.gaussian_nll, whitened=_of_distances(_nll_of, _nll_of))),
+            binding=_bound(gaussian.gaussian_nll, whitened=_of_distances(_nll_of, _nll_of))),
     _scalar(variance_errors.ence, "ENCE", unit="1", metric_class="ENCE",
-            binding=_of_squares(variance_errors.ence),
+            binding=_bound(variance_errors.ence, variance_errors.ence, moment=2),
             meaning="expected normalized calibration error: relative gap between root mean squared "
             "error and predicted deviation over bins"),
     _scalar(variance_errors.uce, "UCE", unit="target squared", metric_class="UCE", listed=_COMPARED,
-            binding=_of_squares(variance_errors.uce),
+            binding=_bound(variance_errors.uce, variance_errors.uce, moment=2),
             meaning="uncertainty calibration error: gap between mean squared error and predicted "
             "variance over bins"),
     _scalar(variance_errors.quantile_calibration, "quantile calibration", unit="probability",
@@ -412,7 +408,7 @@ _REGRESSION = (
     _scalar(variance_errors.regression_esd, "regression ESD", unit="target to the fourth",
             meaning="expected squared difference of squared error and variance: "
             "unbiased, without bins", metric_class="RegressionESD", listed=_ORBIT, minimum=3,
-            binding=_of_samples(variance_errors.regression_esd, _esd_distance, moment=2)),
+            binding=_bound(variance_errors.regression_esd, _esd_distance, moment=2)),
     _vector(variance_errors.mahalanobis_calibration, "Mahalanobis calibration", unit="probability",
             meaning="Mahalanobis calibration error: mean gap between an ellipsoid's probability "
             "and the share of targets inside it",
@@ -420,12 +416,12 @@ _REGRESSION = (
     _vector(variance_errors.gence, "GENCE", unit="1", target=variance_errors.gence_floor,
             meaning="generalized expected normalized calibration error: for vectors",
             metric_class="GENCE", interval="bootstrap", terms=variance_errors.gence_terms,
-            binding=_of_samples(variance_errors.gence, marginal=True)),
+            binding=_bound(variance_errors.gence, marginal=True)),
     _vector(variance_errors.gence_sq, "GENCE, squared", unit="1", listed=_COMPARED,
             meaning="generalized expected normalized calibration error of squares: for vectors",
             metric_class="GENCESquared", interval="bootstrap",
             target=variance_errors.gence_sq_floor, terms=variance_errors.gence_sq_terms,
-            binding=_of_samples(variance_errors.gence_sq, marginal=True)),
+            binding=_bound(variance_errors.gence_sq, marginal=True)),
     _vector(variance_errors.gence_fiber, "GENCE, by fiber", unit="1", listed=_COMPARED,
             meaning="generalized normalized calibration error, by fiber: averaged over bins",
             binding=_binned_square(variance_errors.gence_fiber, moment=1)),
@@ -434,7 +430,7 @@ _REGRESSION = (
             "bins", binding=_binned_square(variance_errors.gence_sq_fiber, moment=2)),
     _vector(variance_errors.regression_esd_normalized, "regression ESD, normalized", unit="1",
             meaning="expected squared difference of normalized error and 1: unbiased, without bins",
-            listed=_ORBIT, minimum=3, binding=_of_samples(
+            listed=_ORBIT, minimum=3, binding=_bound(
                 variance_errors.regression_esd_normalized, _normalized_esd_distance, moment=2,
                 whitened=_of_distances(_esd_of, _esd_root_of))),
     _vector(aleatoric_bleed, "aleatoric bleed", kind="aleatoric", unit="target to the fourth",

@@ -9,12 +9,13 @@ from torch import Tensor
 
 from ..._arrays import ArrayLike
 from ...errors import InputError, real_number, whole_number
-from ..registry import RESAMPLES
+from ..pairs.validation import binary_pair
+from .cautions import caution, evidence_of_pairs
 from .cells import fine_index, tally
-from .interval_ends import Interval, binary_pair, check_draws
-from .limits import caution, evidence_of_pairs
+from .interval_ends import Interval
+from .levels import RESAMPLES, check_draws
 from .means import wilson_interval
-from .resampled import interval
+from .measure_intervals import interval
 
 __all__ = ["ReliabilityCurve", "reliability_curve"]
 
@@ -96,7 +97,7 @@ def reliability_curve(
     """
     check_draws(level, resamples)
     points = whole_number("points", points, 2)
-    z, y = binary_pair(confidence, correct)
+    z, y, _ = binary_pair(confidence, correct)
     if z.ndim != 1:
         raise InputError("confidence", "shape [N]", z)
     width = float(2 * len(z) ** -0.25 if bandwidth is None else bandwidth)

@@ -1,213 +1,33 @@
-"""Everything at once, as tables: of saved outputs, of several models, and of a scan."""
+"""A scan as a table: every measure at each place of the orbit, and one at each element."""
 
 from __future__ import annotations
 
-import inspect
-import itertools
-import os
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import partial
-from pathlib import Path
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._arrays import ArrayLike
-from ..data import OUTPUT_SUFFIXES, read_outputs
-from ..errors import InputError, with_usage
+from ..errors import InputError
 from ..groups import PLACES, Group
-from ..store import opened_scan
-from .intervals.bounded_means import samples_to_decide_by_width
-from .intervals.comparisons import Comparison, compare, regression_compare
+from ..store import Scan, opened_scan
 from .intervals.interval_ends import NUMBERS, Interval
-from .intervals.means import compare_means
-from .measure_tables import (
-    Settings,
-    classification_table,
-    pair_table,
-    regression_score_terms,
-    regression_table,
-    score_terms,
-)
-from .orbit.orbit_arrays import ENDS, SAID
+from .measure_tables import Settings, pair_table, regression_table
+from .orbit.labeled_results import CAUTION, ENDS
 from .orbit.pixel_bins import bins_are_of_points, holds_pixel_calibration, pixel_error_intervals
 from .orbit.positions import along_orbit, pair_at
-from .orbit.regression_orbit import holds_regression_calibration, predictions_along, predictions_at
+from .orbit.regression_orbit import holds_regression_calibration, predictions_along
 from .orbit.whole_orbit import orbit_calibration_caution, pooled_over_orbit, scan_measures
-from .pairs.from_outputs import top_label
 from .pairs.from_scans import pairs_within
-from .registry import MEASURES, RESAMPLES, Draws, Measure, MeasureLike, list_measures
+from .registry import MEASURES, RESAMPLES, Draws, Measure, MeasureLike
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from ..store import Scan
-
-__all__ = ["at_places", "compare_outputs", "error_curve", "measure_table", "scan_table"]
+__all__ = ["at_places", "error_curve", "scan_table"]
 
 _MOST_POINTS = 2048
-_COMPARED = '({"a": {"probs": a, "labels": labels}, "b": {"probs": b, "labels": labels}})'
-_GAUSSIAN = ("mean", "variance", "target")
-_DIFFERENCE = ("difference", "low", "high", "p_value")
-
-
-def measure_table(
-    outputs: Mapping[str, ArrayLike] | str | os.PathLike[str],
-    *,
-    bins: int = 15,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    only: Collection[str] | None = None,
-) -> dict[str, Interval]:
-    """Compute every registered measure of the outputs of a classifier or a regressor.
-
-    Args:
-        outputs: arguments of `classification_table` or, with `mean`, of `regression_table`, as
-            `orbical.data.read_outputs` returns them; or the path of a file that it reads.
-        bins: Number of bins of the binned measures.
-        level: Nominal coverage.
-        resamples: Number of draws.
-        seed: Seed of the draws.
-        only: The names of the measures to compute; all by default.
-
-    Returns:
-        The interval of each measure, by name.
-
-    Example:
-        >>> outputs = {"probs": [[0.7, 0.3], [0.4, 0.6], [0.2, 0.8]], "labels": [0, 0, 1]}
-        >>> list(measure_table(outputs, resamples=50, only=["nll", "ece"]))
-        ['nll', 'ece']
-    """
-    opened = _opened_outputs(outputs)
-    table: Any = regression_table if "mean" in opened else classification_table
-    settings = {"bins": bins, "level": level, "resamples": resamples, "seed": seed, "only": only}
-    _check_arrays(opened, table, settings)
-    found: dict[str, Interval] = table(**opened, **settings)
-    return found
-
-
-@with_usage(_COMPARED)
-def compare_outputs(
-    outputs: Mapping[str, Mapping[str, ArrayLike] | str | os.PathLike[str]],
-    *,
-    bins: int = 15,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> pd.DataFrame:
-    """Compare the outputs of every two models on the same samples.
-
-    Args:
-        outputs: the outputs of each model, as `measure_table` takes them. Two models whose labels
-            or targets differ are not compared, with a warning.
-        bins: Number of bins of the binned measures.
-        level: Nominal coverage.
-        resamples: Number of draws.
-        seed: Seed of the draws.
-
-    Returns:
-        A row for each pair of models and measure: `a`, `b`, `measure`, `difference` (a minus b),
-        the ends `low` and `high` of its interval, `p_value`, and `needed`: where the interval
-        contains 0, about how many samples would show a difference of this size, with a probability
-        of 80 %; missing elsewhere; and the `caution` of the comparison, if any.
-
-    Example:
-        >>> labels = [0, 1, 0, 1, 1]
-        >>> probs = {"a": [[0.9, 0.1]] * 5, "b": [[0.4, 0.6]] * 5}
-        >>> outputs = {name: {"probs": part, "labels": labels} for name, part in probs.items()}
-        >>> compare_outputs(outputs, resamples=50)["measure"].tolist()[:3]
-        ['accuracy', 'nll', 'brier']
-    """
-    import pandas as pd
-
-    settings = {"bins": bins, "level": level, "resamples": resamples, "seed": seed}
-    usage = f"call compare_outputs{_COMPARED}"
-    named = _opened_outputs(outputs, usage)
-    opened = {name: _opened_outputs(one, usage) for name, one in named.items()}
-    rows = []
-    for (a, one), (b, other) in itertools.combinations(opened.items(), 2):
-        kinds = ["labels" if "labels" in given else "target" for given in (one, other)]
-        if kinds[0] != kinds[1]:
-            reason = "one is a classifier and one a regressor"
-        elif len(one[kinds[0]]) != len(other[kinds[0]]):
-            sizes = [f"{len(given[kinds[0]]):,}" for given in (one, other)]
-            reason = f"they have {' and '.join(sizes)} samples"
-        elif not np.array_equal(one[kinds[0]], other[kinds[0]]):
-            reason = f"their {'labels' if kinds[0] == 'labels' else 'targets'} differ"
-        else:
-            for name, found in _comparisons(one, other, settings):
-                numbers = {key: float(getattr(found, key)) for key in _DIFFERENCE}
-                said = {
-                    "needed": _needed(numbers, len(one[kinds[0]]), level),
-                    "caution": found.caution,
-                }
-                rows.append({"a": a, "b": b, "measure": name, **numbers, **said})
-            continue
-        warnings.warn(f"{a} and {b} are not compared: {reason}", stacklevel=2)
-    return pd.DataFrame(rows)
-
-
-def _needed(found: Mapping[str, float], samples: int, level: float) -> int | None:
-    """Return how many samples would show a difference, if these do not."""
-    if not found["low"] <= 0 <= found["high"]:
-        return None
-    end = found["low"] if found["difference"] > 0 else found["high"]
-    return samples_to_decide_by_width(found["difference"], end, 0.0, samples, level)
-
-
-def _opened_outputs(outputs: object, usage: str = "") -> Mapping[str, Any]:
-    """Return outputs by name, read from a file if that is what was passed."""
-    if isinstance(outputs, str | os.PathLike) and str(outputs).endswith(OUTPUT_SUFFIXES):
-        return read_outputs(Path(outputs))
-    if not isinstance(outputs, Mapping):
-        remedy = "scan_table takes a scan" if hasattr(outputs, "record") else usage
-        raise InputError("outputs", "arrays by name, such as labels", type(outputs), remedy=remedy)
-    return outputs
-
-
-def _check_arrays(
-    outputs: Mapping[str, ArrayLike], table: Callable[..., object], settings: Mapping[str, object]
-) -> None:
-    """Check that outputs have the arrays that a table needs, and no others."""
-    signature = inspect.signature(table)
-    try:
-        signature.bind(**outputs, **settings)
-    except TypeError as error:
-        arrays = [name for name in signature.parameters if name not in settings]
-        remedy = "orbical.data.read_outputs makes variances of aleatoric and epistemic ones"
-        raise InputError(
-            "outputs",
-            f"some of {', '.join(arrays)}",
-            ", ".join(map(str, outputs)),
-            remedy=remedy if "epistemic" in outputs else f"{error}",
-        ) from error
-
-
-def _comparisons(
-    one: Mapping[str, Any], other: Mapping[str, Any], settings: dict[str, Any]
-) -> Iterator[tuple[str, Comparison]]:
-    contrast: Any
-    if "labels" in one:
-        terms = score_terms(**one), score_terms(**other)
-        pairs = top_label(**one), top_label(**other)
-        listed = list_measures("pair", "outputs", listed="comparison", samples=len(pairs[0][0]))
-        contrast = partial(compare, a=pairs[0], b=pairs[1])
-    else:
-        given = [{key: part[key] for key in _GAUSSIAN} for part in (one, other)]
-        terms = regression_score_terms(**given[0]), regression_score_terms(**given[1])
-        size, targets = len(one["mean"]), one["mean"].ndim
-        listed = list_measures("regression", listed="comparison", targets=targets, samples=size)
-        a, b = ((part["mean"], part["variance"]) for part in given)
-        contrast = partial(regression_compare, a=a, b=b, target=one["target"])
-    for measure in listed:
-        if measure.terms is not None:
-            each = (part[measure.name] for part in terms)
-            yield measure.name, compare_means(*each, level=settings["level"])
-        elif measure.kind != "outputs":
-            yield measure.name, contrast(measure, **Settings(**settings).options(measure))
 
 
 def at_places(
@@ -257,7 +77,7 @@ def at_places(
 
     draws = Draws(level=level, seed=seed, resamples=resamples)
     curve = along_orbit(scan, measure, by=by, interval=interval, **draws, **options)
-    table = _with_ends(curve.drop_vars(SAID, errors="ignore"))
+    table = _with_ends(curve.drop_vars(CAUTION, errors="ignore"))
     worth = curve if curve.attrs.get("higher_is_better", False) else -curve
     worst = worth.fillna(np.inf).argmin("element")
     places = {
@@ -267,7 +87,7 @@ def at_places(
     }
     said = {}
     if interval:
-        cautions = curve[SAID].drop_vars(ENDS)
+        cautions = curve[CAUTION].drop_vars(ENDS)
         said = {
             "identity": cautions.isel(element=curve.attrs["identity"]),
             "mean": orbit_calibration_caution(cautions),
@@ -290,7 +110,7 @@ def at_places(
     parts = [
         places.get(place, places["mean"] * np.nan)
         .reset_coords(drop=True)
-        .assign({SAID: said[place].reset_coords(drop=True)} if place in said else {})
+        .assign({CAUTION: said[place].reset_coords(drop=True)} if place in said else {})
         .expand_dims(place=[place])
         for place in PLACES
     ]
@@ -348,13 +168,11 @@ def scan_table(
     settings = {"bins": bins, "level": level, "resamples": resamples, "seed": seed}
     data, group = opened_scan(scan)
     models = [str(name) for name in data["model"].values]
-    regression = holds_regression_calibration(scan)
     at_identity: list[dict[str, Any]] = []
     along: list[dict[str, Any]] = []
     home = {"place": "identity", "element": group.name(group.identity)}
     for kind, outputs in _kinds(scan):
-        measured = _regressors if regression else _classifiers
-        tables = dict(measured(outputs, models, group.identity, settings))
+        tables = dict(_tables_at(outputs, models, group.identity, settings))
         for model, table in tables.items():
             for measure, found in table.items():
                 numbers = {field: float(getattr(found, field)) for field in NUMBERS}
@@ -366,7 +184,7 @@ def scan_table(
             if known is not None and not said:  # the identity's own table has more draws
                 along.append(row | {"model": row["model"] + kind})
         for model in [name for name in models if name not in tables]:
-            lack = "variance" if regression else "confidence"
+            lack = "variance" if holds_regression_calibration(scan) else "confidence"
             text = f"model {model!r}: returns no {lack}, so it is not measured"
             warnings.warn(text, stacklevel=2)
     return pd.DataFrame(at_identity + along)
@@ -415,30 +233,26 @@ def _kinds(scan: Scan | xr.Dataset) -> list[tuple[str, Any]]:
     return [(f", {len(kept)} of {points} points", data.isel(point=kept))]
 
 
-def _classifiers(
-    outputs: Any, models: list[str], identity: int, settings: dict[str, Any]
+def _tables_at(
+    outputs: Any, models: list[str], element: int, settings: dict[str, Any]
 ) -> Iterator[tuple[str, dict[str, Interval]]]:
+    """Yield the measures of each model at an element, of those that state their uncertainty."""
     if holds_pixel_calibration(outputs):
         chosen = {name: settings[name] for name in ("bins", "level", "seed")}
-        for model, error in zip(
-            models, pixel_error_intervals(outputs, identity, **chosen), strict=True
-        ):
-            yield model, {"ece": error}
-        return
-    for model in models:
-        confidence, correct = pair_at(outputs, identity, model)
-        if len(confidence):  # a model that states none cannot be measured
-            yield model, pair_table(confidence, correct, **settings)
-
-
-def _regressors(
-    outputs: Any, models: list[str], identity: int, settings: dict[str, Any]
-) -> Iterator[tuple[str, dict[str, Interval]]]:
-    for place, model in enumerate(models):
-        aleatoric = predictions_along(outputs, place).aleatoric[identity]
-        if len(aleatoric):  # a model without a variance cannot be measured
-            given = predictions_at(outputs, identity, place)
-            yield model, regression_table(*given, aleatoric=aleatoric, **settings)
+        errors = pixel_error_intervals(outputs, element, **chosen)
+        yield from ((model, {"ece": error}) for model, error in zip(models, errors, strict=True))
+    elif holds_regression_calibration(outputs):
+        for place, model in enumerate(models):
+            predictions = predictions_along(outputs, place)
+            noise = predictions.aleatoric[element]
+            if len(noise):
+                given = predictions.at(element)
+                yield model, regression_table(*given, aleatoric=noise, **settings)
+    else:
+        for model in models:
+            pair = pair_at(outputs, element, model)
+            if len(pair[0]):
+                yield model, pair_table(*pair, **settings)
 
 
 def _along(outputs: Any, group: Group, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -15,8 +15,13 @@ if TYPE_CHECKING:
     import xarray as xr
 
 ENDS = ("low", "high", "calibrated")
-SAID = "caution"
+CAUTION = "caution"
 """The coordinate of an interval's limit of use, empty where it has none."""
+
+
+def variables_of(scan: object) -> set[str]:
+    """Return the names of the variables of a scan, of its `data`, or of `pairs_within(scan)`."""
+    return {*getattr(getattr(scan, "data", scan), "data_vars", ())}
 
 
 def calibration_groups(values: xr.DataArray, by: str | None) -> tuple[np.ndarray, np.ndarray]:
@@ -47,12 +52,12 @@ def labeled_calibration(
         for end in ("value", *ENDS):
             if end in part:
                 values.setdefault(end, np.full(shape, np.nan))[place] = np.asarray(part[end])
-        if SAID in part:
-            values.setdefault(SAID, np.full(shape, "", object))[place] = part[SAID]
+        if CAUTION in part:
+            values.setdefault(CAUTION, np.full(shape, "", object))[place] = part[CAUTION]
     values = {end: part[:, 0] if by is None else part for end, part in values.items()}
     ends = {end: values[end] for end in ENDS if end in values}
-    if SAID in values:
-        ends[SAID] = values[SAID].astype(str)
+    if CAUTION in values:
+        ends[CAUTION] = values[CAUTION].astype(str)
     entry = MEASURES.get(name)
     attrs = {key: part for key, part in like.attrs.items() if key != "limits"}
     attrs |= {

@@ -15,28 +15,14 @@ from torch import Tensor
 from ..._arrays import ArrayLike
 from ...errors import whole_number
 from ..measures.binned import effective_count, reliability
-from ..pairs.validation import sample_weights
-from ..registry import (
-    RESAMPLES,
-    BoundMeasure,
-    MeasureLike,
-    OfCells,
-    bound_measure,
-    check_takes_weights,
-)
+from ..pairs.validation import binary_pair, sample_weights
+from ..registry import BoundMeasure, MeasureLike, OfCells, bound_measure, check_takes_weights
+from .cautions import Evidence, caution, evidence_of_pairs, evidence_of_predictions
 from .cells import Cells, RowGenerators, tally
-from .drawing import BLOCK, as_vectors, drawn_pairs, drawn_targets, on_vectors
-from .interval_ends import (
-    Interval,
-    assemble_interval,
-    check_draws,
-    mapped_intervals,
-    tail_quantiles,
-    weighted_pair,
-)
-from .levels import checked_level
-from .limits import Evidence, caution, evidence_of_pairs, evidence_of_predictions
+from .interval_ends import Interval, assemble_interval, mapped_intervals, tail_quantiles
+from .levels import RESAMPLES, check_draws, checked_level
 from .means import skewed_interval, weight_shares
+from .resampling import BLOCK, as_vectors, drawn_pairs, drawn_targets, on_vectors
 
 __all__ = ["interval", "oracle_bound", "regression_interval"]
 
@@ -96,7 +82,7 @@ def interval(
     if chosen.own_interval is not None:
         own: Interval = chosen.own_interval(confidence, correct, level, weights=weights)
         return own
-    confidence, correct, mass = weighted_pair(confidence, correct, weights)
+    confidence, correct, mass = binary_pair(confidence, correct, weights)
     if chosen.index is not None and mass is None:
         return cell_intervals([chosen], confidence, correct, level, resamples, seed)[0]
     generator = np.random.default_rng(seed)

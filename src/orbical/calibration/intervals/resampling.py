@@ -291,16 +291,6 @@ class PairedWorlds:
     calibrated: Tensor
     between: Tensor | None = None
 
-    @classmethod
-    def joined(
-        cls, draws: list[tuple[Tensor, Tensor, Tensor, Tensor]], between: Tensor | None = None
-    ) -> PairedWorlds:
-        """Join the draws of both models, less the estimates of the calibrated world."""
-        observed, resampled, calibrated, _ = (
-            torch.stack(part) for part in zip(*draws, strict=True)
-        )
-        return cls(observed, resampled, calibrated, between)
-
 
 def resample_blocks(resamples: int, numbers: int) -> list[int]:
     """Split resamples of `numbers` values each into blocks that fit in memory.
@@ -312,8 +302,9 @@ def resample_blocks(resamples: int, numbers: int) -> list[int]:
     return [min(size, resamples - start) for start in range(0, resamples, size)]
 
 
-def _uniform(shape: tuple[int, ...], generator: np.random.Generator, like: Tensor) -> Tensor:
-    return torch.from_numpy(generator.random(shape)).to(like.device)
+def _labels(chance: Tensor, resamples: int, generator: np.random.Generator) -> Tensor:
+    """Draw labels `[R, ..., N]` that are true with these probabilities `[..., N]`."""
+    return torch.from_numpy(generator.random((resamples, *chance.shape))).to(chance.device) < chance
 
 
 def drawn_pairs(
@@ -334,7 +325,7 @@ def drawn_pairs(
         index = torch.from_numpy(generator.integers(0, size, (block, size))).to(confidence.device)
         mass = None if weights is None else weights[..., index]
         again.append(distance(confidence[..., index], correct[..., index], weights=mass))
-        labels = _uniform((block, *confidence.shape), generator, confidence) < confidence
+        labels = _labels(confidence, block, generator)
         given = (confidence.expand_as(labels), labels)
         chance.append(distance(*given, weights=weights))
         if measure.drawn != measure.value:
@@ -360,13 +351,12 @@ def paired_worlds(
     )
     middle = (pairs[0][0].double() + pairs[1][0].double()) / 2
     generator = np.random.default_rng(seed)
-    labels = (
-        _uniform((block, *middle.shape), generator, middle) < middle
-        for block in resample_blocks(resamples, middle.numel())
-    )
+    blocks = resample_blocks(resamples, middle.numel())
+    labels = (_labels(middle, block, generator) for block in blocks)
     models = [(z, mass) for z, _, mass in pairs]
     between = _on_same_targets(partial(measure.values, measure.drawn), models, labels)
-    return PairedWorlds.joined(list(draws), between)
+    observed, resampled, calibrated, _ = map(torch.stack, zip(*draws, strict=True))
+    return PairedWorlds(observed, resampled, calibrated, between)
 
 
 def _paired_cells(
