@@ -9,14 +9,7 @@ import numpy as np
 from ...errors import InputError, check_name, unknown_name, whole_number
 from ...store import Json
 from ..selection import Clause
-from .filter_columns import (
-    Column,
-    filter_column_ends,
-    filter_keys,
-    filter_title,
-    sample_columns,
-    values_of,
-)
+from . import filter_columns
 from .request import Answer, Request
 from .scan_view import ScanView
 
@@ -68,13 +61,13 @@ def _sorted_by(request: Request) -> tuple[Array, bool, str, str]:
         falling = spread or (order == "best") == (metric.higher_is_better is not False)
         unit = "number" if spread and metric.unit != "share" else metric.unit
         return values, falling, title, unit
-    every = sample_columns(request.view)
+    every = filter_columns.sample_columns(request.view)
     columns = {name: column for name, column in every.items() if column.kind == "number"}
     name = order.removeprefix("-")
     if name not in columns:
         raise unknown_name("selection order", order, [*_BY_METRIC, *columns])
-    values = values_of(request.view, columns[name], of)
-    title = filter_title(request.view, columns[name], of)
+    values = filter_columns.values_of(request.view, columns[name], of)
+    title = filter_columns.filter_title(request.view, columns[name], of)
     return values, order.startswith("-"), title, columns[name].unit
 
 
@@ -114,7 +107,7 @@ def histograms(request: Request) -> Answer:
     nothing. Numbers that are endless, such as the first failure of what never fails, are in a last
     bin of their own.
     """
-    columns = sample_columns(request.view)
+    columns = filter_columns.sample_columns(request.view)
     about: list[Json] = []
     arrays: dict[str, Array] = {}
     for place, (name, model) in enumerate(_asked_for(request.message)):
@@ -134,13 +127,13 @@ def histograms(request: Request) -> Answer:
     return {"columns": about}, arrays
 
 
-def _bins_of(view: ScanView, column: Column, model: str) -> Bins:
+def _bins_of(view: ScanView, column: filter_columns.Column, model: str) -> Bins:
     """Return the bins of a column, computed once."""
 
     def compute() -> Bins:
-        values = values_of(view, column, model)
+        values = filter_columns.values_of(view, column, model)
         if column.kind == "category":
-            return Bins(values, len(filter_keys(view, column)))
+            return Bins(values, len(filter_columns.filter_keys(view, column)))
         return _numeric_bins(values, column.ends)
 
     return view.cache.get_or_compute(("bins", column.name, model), compute)
@@ -152,7 +145,7 @@ def _numeric_bins(values: Array, ends: list[float] | None) -> Bins:
     >>> _numeric_bins(np.array([0.0, 1.0, 1.0, np.inf, np.nan]), None).codes.tolist()
     [0, 1, 1, 2, -1]
     """
-    low, high = ends or filter_column_ends(values)
+    low, high = ends or filter_columns.filter_column_ends(values)
     endless = np.isposinf(values)
     seen = values[np.isfinite(values)]
     distinct = len(np.unique(seen[:: max(1, len(seen) // 10_000)]))
