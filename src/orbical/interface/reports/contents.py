@@ -274,7 +274,7 @@ Key = tuple[tuple[str, ...], str]
 
 
 @dataclass(frozen=True)
-class Subset:
+class RecordedSubset:
     """A subset of a scan whose answers are recorded, and what the page of a report calls it."""
 
     key: Key
@@ -286,7 +286,7 @@ class Subset:
         return not self.selection.filter and not self.selection.subset
 
 
-def report_subsets(view: ScanView, told: Iterable[str]) -> list[Subset]:
+def report_subsets(view: ScanView, told: Iterable[str]) -> list[RecordedSubset]:
     """List the subsets that matter: all samples, named sets, those of findings, and classes.
 
     Args:
@@ -298,18 +298,23 @@ def report_subsets(view: ScanView, told: Iterable[str]) -> list[Subset]:
     here = [Selection.from_fragment(fragment) for fragment in told]
     count = 0 if view.label is None or len(view.classes) > MOST_CLASSES else len(view.classes)
     classes = [Selection(filter=(f"label:{label}",)) for label in range(count)]
-    found: dict[Key, Subset] = {}
+    found: dict[Key, RecordedSubset] = {}
     pages, owns = ([Selection(), *named, *views, *classes] for views in (here, shown))
     for page, own in zip(pages, owns, strict=True):
         key = (tuple(sorted(page.filter)), page.subset)
         with contextlib.suppress(UnknownSet):  # its file was removed or altered
             mask_of_set(view, own.subset)
-            found.setdefault(key, Subset(key, Selection(filter=own.filter, subset=own.subset)))
+            found.setdefault(
+                key, RecordedSubset(key, Selection(filter=own.filter, subset=own.subset))
+            )
     return [*found.values()]
 
 
 def encoded_report_answers(
-    view: ScanView, subsets: Sequence[Subset], references: Sequence[str], kinds: Iterable[str]
+    view: ScanView,
+    subsets: Sequence[RecordedSubset],
+    references: Sequence[str],
+    kinds: Iterable[str],
 ) -> Iterator[bytes]:
     """Yield the recorded answers of each subset to requests of some kinds, encoded."""
     offered, size = {*kinds}, len(view.group) + 1
@@ -342,14 +347,14 @@ def report_spread_metrics(view: ScanView) -> dict[str, str]:
     return {name: spread_metric(view, one).name for name, one in view.metrics.items()}
 
 
-def _metrics(view: ScanView, subset: Subset) -> list[Metric]:
+def _metrics(view: ScanView, subset: RecordedSubset) -> list[Metric]:
     """List the metrics whose curves are recorded for a subset."""
     listed = view.metrics.values()
     return [metric for metric in listed if metric.report != "all samples" or subset.whole]
 
 
 def _requests(
-    view: ScanView, subset: Subset, references: Sequence[str]
+    view: ScanView, subset: RecordedSubset, references: Sequence[str]
 ) -> Iterator[tuple[str, Selection]]:
     """Yield the name and the selection of each recorded answer."""
     spreads = {*report_spread_metrics(view).values()}

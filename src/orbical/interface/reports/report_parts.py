@@ -22,7 +22,7 @@ from ..._text import percent
 from ...store import Json
 from .. import wire
 from ..selection import Selection
-from ..session.calibration_plots import calibration
+from ..session.calibration_plots import subset_calibration
 from ..session.class_answers import consensus_classes
 from ..session.filter_columns import sample_columns
 from ..session.input_pictures import (
@@ -70,7 +70,7 @@ def report_references(view: ScanView) -> list[str]:
 def report_parts_of(
     view: ScanView,
     chosen: contents.ChosenSamples,
-    methods: Sequence[str] | None,
+    plan: contents.MapPlan,
     about: Json,
     advance: Advance,
 ) -> Iterator[tuple[str, bytes]]:
@@ -96,7 +96,6 @@ def report_parts_of(
     }
     found, _ = headline(Request(view))
     facts["headline"] = {**found, "sample": int(np.searchsorted(chosen.samples, found["sample"]))}
-    plan = contents.planned_report_maps(view, methods, report_references(view), len(chosen.samples))
     facts["findings"], sets = contents.report_story(view, chosen, plan.methods)
     subsets = contents.report_subsets(view, [one["view"] for one in facts["findings"]])
     facts["subsets"] = [subset.key for subset in subsets]
@@ -139,7 +138,7 @@ def report_cover(view: ScanView) -> list[tuple[str, str]]:
         ("Orbit", f"{view.group.spec}, {len(view.group)} positions"),
         ("Task", f"{record.task.name}; score: {record.score.meaning}"),
     ]
-    about, _ = calibration(Request(view, Selection(scope="orbit")))
+    about, _ = subset_calibration(Request(view, Selection(scope="orbit")))
     verdicts = [
         f"{one['model']} {one['verdict']}, ECE {one['value']:.3f} ({one['low']:.3f} to "
         f"{one['high']:.3f})"

@@ -159,7 +159,7 @@ def build_report(
         outputs = view.scan.record.task.settings["outputs"]
         about["traveling"] = {"models": models.names, "outputs": outputs}
         about["versions"] |= {RUNTIME: models.version}
-    parts = dict(report_parts_of(view, chosen, methods, about, advance))
+    parts = dict(report_parts_of(view, chosen, plan, about, advance))
     parts |= {} if models is None else models.parts
     return (title or page_title(view), report_footer(about)), parts
 

@@ -53,7 +53,7 @@ def page_calibration_faces(view: ScanView) -> list[str]:
     return ["reliability", *(name for name, there in sets if there)]
 
 
-def calibration(request: Request) -> Answer:
+def subset_calibration(request: Request) -> Answer:
     """Answer the reliability diagram, the cumulative curves and errors of each model shown."""
     view, subset = request.view, request.subset
     known = page_calibration_faces(view)
@@ -102,7 +102,7 @@ def _binned(sure: Array, right: Array) -> Array:
 
 
 def calibration_along(request: Request) -> list[Answer]:
-    """Answer as `calibration` does at each element, and last over whole orbits, in one pass."""
+    """Answer as `subset_calibration` does at each element, and last over whole orbits, in one pass."""
     subset, elements = request.subset, range(len(request.view.group))
     errors = subset_curves.measures_over(subset, subset_curves.WITH_INTERVAL)
     step = max(1, subset_curves.MOST_AT_ONCE // max(1, subset.count))
@@ -124,7 +124,7 @@ def calibration_along(request: Request) -> list[Answer]:
         _answer(request.but(element=element, scope="element"), [*plots])
         for element, plots in enumerate(zip(*each, strict=True))
     ]
-    return [*answers, calibration(request.but(scope="orbit"))]
+    return [*answers, subset_calibration(request.but(scope="orbit"))]
 
 
 def _answer(request: Request, plots: list[Json]) -> Answer:

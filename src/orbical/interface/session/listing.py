@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ...errors import InputError, check_name, unknown_name, whole_number
@@ -85,19 +83,9 @@ def _first(values: Array, falling: bool, mask: Array | None, count: int) -> Arra
     return order
 
 
-@dataclass(frozen=True)
-class Bins:
-    """The bin of each sample.
-
-    Attributes:
-        codes: `[N]`; -1 if a sample has no value.
-        count: The number of bins.
-        edges: The edges of bins of numbers, without that of values that never occur.
-    """
-
-    codes: Array
-    count: int
-    edges: list[float] | None = None
+Bins = tuple[Array, int, list[float] | None]
+"""The bin of each sample `[N]`, -1 if it has no value; how many bins there are; and the edges of
+bins of numbers, without that of values that never occur."""
 
 
 def histograms(request: Request) -> Answer:
@@ -116,14 +104,14 @@ def histograms(request: Request) -> Answer:
         if column.kind == "text":
             about.append({"column": name, "model": model})
             continue
-        bins = _bins_of(request.view, column, model)
+        codes, count, edges = _bins_of(request.view, column, model)
         clauses = request.selection.filter
         others = tuple(text for text in clauses if not _is_of(text, name, model))
         left = request.but(filter=others).subset
         for kind, rows in (("all", slice(None)), ("kept", left.rows)):
-            counts = np.bincount(bins.codes[rows] + 1, minlength=bins.count + 1)[1:]
+            counts = np.bincount(codes[rows] + 1, minlength=count + 1)[1:]
             arrays[f"{place}/{kind}"] = counts.astype(np.int32)
-        about.append({"column": name, "model": model, "edges": bins.edges})
+        about.append({"column": name, "model": model, "edges": edges})
     return {"columns": about}, arrays
 
 
@@ -133,7 +121,7 @@ def _bins_of(view: ScanView, column: filter_columns.Column, model: str) -> Bins:
     def compute() -> Bins:
         values = filter_columns.values_of(view, column, model)
         if column.kind == "category":
-            return Bins(values, len(filter_columns.filter_keys(view, column)))
+            return values, len(filter_columns.filter_keys(view, column)), None
         return _numeric_bins(values, column.ends)
 
     return view.cache.get_or_compute(("bins", column.name, model), compute)
@@ -142,7 +130,7 @@ def _bins_of(view: ScanView, column: filter_columns.Column, model: str) -> Bins:
 def _numeric_bins(values: Array, ends: list[float] | None) -> Bins:
     """Return bins of equal width; values beyond the ends are in the first and the last.
 
-    >>> _numeric_bins(np.array([0.0, 1.0, 1.0, np.inf, np.nan]), None).codes.tolist()
+    >>> _numeric_bins(np.array([0.0, 1.0, 1.0, np.inf, np.nan]), None)[0].tolist()
     [0, 1, 1, 2, -1]
     """
     low, high = ends or filter_columns.filter_column_ends(values)
@@ -155,7 +143,7 @@ def _numeric_bins(values: Array, ends: list[float] | None) -> Bins:
         codes = ((values - low) / width).clip(0, count - 1)
     codes = np.where(np.isnan(values), -1, np.where(endless, count, codes)).astype(np.int32)
     edges = [low + width * edge for edge in range(count + 1)]
-    return Bins(codes, count + int(endless.any()), edges)
+    return codes, count + int(endless.any()), edges
 
 
 def _asked_for(message: Json) -> list[tuple[str, str]]:

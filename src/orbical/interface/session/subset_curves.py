@@ -25,7 +25,7 @@ WITH_INTERVAL = "ece"
 """The measure whose interval is fast enough to be drawn at every element."""
 ENDS = ("values", "low", "high", "expected")
 """A measure, the ends of its interval, and what it is for a calibrated model."""
-SAID = "caution"
+CAUTION = "caution"
 """Why the ends of an interval may be too near, or ""."""
 LEAST = 3
 """The least number of samples for a measure."""
@@ -56,9 +56,9 @@ def aggregate(request: Request) -> Answer:
 def subset_cautions(request: Request, curves: Mapping[str, Array]) -> Json:
     """Return the caution of the band of each model shown that needs one, if any does."""
     each = {
-        name: calibration.first_interval_caution(curves[SAID][model])
+        name: calibration.first_interval_caution(curves[CAUTION][model])
         for name, model in zip(request.names, request.models, strict=True)
-        if SAID in curves
+        if CAUTION in curves
     }
     found = {name: text for name, text in each.items() if text}
     return {"cautions": found} if found else {}
@@ -109,7 +109,7 @@ def subset_mean(subset: Subset, metric: Metric) -> dict[str, Array]:
             ends = sums.interval(bounds, metric.low, values=values)
         found = {name: part[:, 0] for name, part in zip(ENDS, ends, strict=False)}
         said = np.broadcast_to(np.asarray(ends.caution, dtype=object), ends[0].shape)
-        return found | {SAID: said[:, 0]}
+        return found | {CAUTION: said[:, 0]}
 
     return view.cache.get_or_compute(("mean", variable, *subset.key), compute)
 
@@ -180,7 +180,7 @@ def _of_pairs(
 def _unknown(name: str, shape: tuple[int, int]) -> dict[str, Array]:
     if name != WITH_INTERVAL:
         return {"values": np.full(shape, np.nan)}
-    return {part: np.full(shape, np.nan) for part in ENDS} | {SAID: np.full(shape, "", object)}
+    return {part: np.full(shape, np.nan) for part in ENDS} | {CAUTION: np.full(shape, "", object)}
 
 
 def subset_measure_rows(name: str, pair: list[Tensor]) -> dict[str, Array]:
@@ -189,7 +189,7 @@ def subset_measure_rows(name: str, pair: list[Tensor]) -> dict[str, Array]:
         return {"values": calibration.MEASURES[name](*pair).detach().numpy()}
     error = calibration.interval(name, *pair)
     found = {part: end.numpy() for part, end in zip(ENDS, interval_ends(error), strict=True)}
-    return found | {SAID: error.caution}
+    return found | {CAUTION: error.caution}
 
 
 def interval_ends(error: calibration.Interval) -> tuple[Tensor, ...]:
