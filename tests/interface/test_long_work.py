@@ -34,7 +34,7 @@ def session(folder: Path, nets: dict[str, torch.nn.Module]) -> Iterator[Session]
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("orbical.interface.session.dispatch.TICK_S", 0.02)
+    monkeypatch.setattr("orbical.interface.session.session.TICK_S", 0.02)
 
 
 def endless(begun: threading.Event, ended: threading.Event) -> Any:

@@ -10,7 +10,7 @@ import torch
 from talking import ask
 
 import orbical as ob
-from orbical.interface.reports.report_parts import chosen_samples
+from orbical.interface.reports.contents import chosen_samples
 from orbical.interface.selection import Selection
 from orbical.interface.session import Session
 from orbical.interface.session.calibration_plots import calibration_along, subset_calibration

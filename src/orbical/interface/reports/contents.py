@@ -16,12 +16,12 @@ from ...errors import InputError, check_name
 from ...store import Json
 from ..selection import Selection
 from ..session.calibration_plots import calibration_along
-from ..session.dispatch import HANDLERS
 from ..session.request import ALL, Request, UnknownSet, mask_of_set, packed_subset
 from ..session.sample_maps import available_map_methods, map_is_cached, sample_map
 from ..session.saved_lists import FINDINGS, SETS, Finding
 from ..session.scan_state import headline
 from ..session.scan_view import Metric, ScanView
+from ..session.session import HANDLERS
 from ..session.subset_curves import prepare_measures, spread_metric
 from ..sidecar import bits_key
 from ..wire import encode_report_part, quantize
@@ -50,6 +50,24 @@ class ChosenSamples:
     def complete(self) -> bool:
         """Whether all samples are included."""
         return len(self.samples) == self.of
+
+
+def chosen_samples(view: ScanView, count: int | None) -> ChosenSamples:
+    """Select the samples of a report, among them those of the findings; all for None."""
+    if count is None or view.samples <= count >= FEWEST:
+        return ChosenSamples(np.arange(view.samples), view.samples, "")
+    variable = view.variable(view.metrics["score"], report_references(view)[0])
+    moments = view.moments(variable)
+    xy = sample_map(Request(view, Selection(reference=report_references(view)[0]))).xy
+    upward = view.metrics["score"].higher_is_better is not False
+    means, variances = moments.orbit_mean, moments.orbit_variance
+    chosen = informative_report_samples(means, variances, xy, view.label, count, upward)
+    return with_findings(view, chosen)
+
+
+def report_references(view: ScanView) -> list[str]:
+    """Return what scores can be measured against."""
+    return ["truth", "consensus"] if view.scan.labeled else ["consensus"]
 
 
 def informative_report_samples(
@@ -154,10 +172,9 @@ def check_report_methods(methods: Sequence[str] | None) -> None:
         raise InputError("methods", "at least one", "none")
 
 
-def planned_report_maps(
-    view: ScanView, methods: Sequence[str] | None, references: Sequence[str], samples: int
-) -> MapPlan:
+def planned_report_maps(view: ScanView, methods: Sequence[str] | None, samples: int) -> MapPlan:
     """Choose the maps of a report: what findings show, then what is quick or was asked for."""
+    references = report_references(view)
     every = [*itertools.product(available_map_methods(), ("", *view.models), references)]
     quick = {*itertools.product(LINEAR, ("", *view.models), references)}
     quick |= {(method, "", references[0]) for method in FIRST}

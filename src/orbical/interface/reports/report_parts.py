@@ -32,9 +32,8 @@ from ..session.input_pictures import (
     thinned_for_page,
     thumbnails,
 )
-from ..session.limits import bounds, rows_of
+from ..session.orbit_bounds import bounds, rows_of
 from ..session.request import Request, UnknownSet, mask_of_set, packed_subset
-from ..session.sample_maps import sample_map
 from ..session.sample_views import STILL, reference_action, references_of
 from ..session.saved_lists import SETS
 from ..session.scan_state import headline, page_noun, page_title
@@ -47,24 +46,6 @@ Array = np.ndarray
 _FALLBACKS = {"input": "image", "detail": "values"}
 """The views that replace those drawn in Python."""
 Advance = Callable[[str], None]
-
-
-def chosen_samples(view: ScanView, count: int | None) -> contents.ChosenSamples:
-    """Select the samples of a report, among them those of the findings; all for None."""
-    if count is None or view.samples <= count >= contents.FEWEST:
-        return contents.ChosenSamples(np.arange(view.samples), view.samples, "")
-    variable = view.variable(view.metrics["score"], report_references(view)[0])
-    moments = view.moments(variable)
-    xy = sample_map(Request(view, Selection(reference=report_references(view)[0]))).xy
-    upward = view.metrics["score"].higher_is_better is not False
-    means, variances = moments.orbit_mean, moments.orbit_variance
-    chosen = contents.informative_report_samples(means, variances, xy, view.label, count, upward)
-    return contents.with_findings(view, chosen)
-
-
-def report_references(view: ScanView) -> list[str]:
-    """Return what scores can be measured against."""
-    return ["truth", "consensus"] if view.scan.labeled else ["consensus"]
 
 
 def report_parts_of(
@@ -114,7 +95,9 @@ def report_parts_of(
     yield "maps", contents.encoded_maps(view, chosen.samples, plan.maps)
     kinds = [*contents.FIELDS] if state["calibration"] else ["aggregate", "spread", "consistency"]
     kinds = [kind for kind in kinds if kind != "consistency" or state["consistency"]]
-    answers = contents.encoded_report_answers(view, subsets, report_references(view), kinds)
+    answers = contents.encoded_report_answers(
+        view, subsets, contents.report_references(view), kinds
+    )
     for number in range(len(subsets)):
         advance(f"statistics {number + 1} of {len(subsets)}")
         yield f"subset/{number}", next(answers)
@@ -159,7 +142,9 @@ def _named_sets(view: ScanView, samples: Array) -> list[Json]:
     for one in SETS.saved(view):
         with contextlib.suppress(UnknownSet):  # its file was removed or altered
             bits = packed_subset(mask_of_set(view, one.hash)[samples])
-            found.append({"name": one.name, "hash": one.hash, "bits": wire.as_text(bits.tobytes())})
+            found.append(
+                {"name": one.name, "hash": one.hash, "bits": wire.as_base64(bits.tobytes())}
+            )
     return found
 
 
@@ -201,7 +186,7 @@ def _state(
 def _variables(view: ScanView) -> list[str]:
     """List the variables with one number per position that a page may request."""
     metrics = [metric for metric in view.metrics.values() if metric.per_sample]
-    every = itertools.product(metrics, report_references(view))
+    every = itertools.product(metrics, contents.report_references(view))
     return [*dict.fromkeys([*itertools.starmap(view.variable, every), *_scalars(view)])]
 
 

@@ -102,7 +102,7 @@ def _binned(sure: Array, right: Array) -> Array:
 
 
 def calibration_along(request: Request) -> list[Answer]:
-    """Answer as `subset_calibration` does at each element, and last over whole orbits, in one pass."""
+    """Answer `subset_calibration` of each element, and last of whole orbits, in one pass."""
     subset, elements = request.subset, range(len(request.view.group))
     errors = subset_curves.measures_over(subset, subset_curves.WITH_INTERVAL)
     step = max(1, subset_curves.MOST_AT_ONCE // max(1, subset.count))

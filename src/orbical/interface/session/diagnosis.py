@@ -98,7 +98,7 @@ def advice(request: Request) -> Answer:
     return view.cache.get_or_compute("advice", compute)
 
 
-def choices(view: ScanView) -> Json:
+def whatif_choices(view: ScanView) -> Json:
     """Return what can be changed about the predictions of a scan."""
     from ...advice import RECALIBRATED
 
@@ -129,7 +129,7 @@ def whatif(request: Request) -> Answer:
             "what if needs labels, and one class with its confidence for each sample"
         )
     check_type("change", given, dict, "an object")
-    known = choices(view)
+    known = whatif_choices(view)
     for name, value in given.items():
         check_name("change", name, known)
         if value not in known[name]:

@@ -20,7 +20,7 @@ MOST_COLUMNS = 32
 _BY_METRIC = ("worst", "best", "variable")
 
 
-def listed(request: Request) -> Answer:
+def listed_samples(request: Request) -> Answer:
     """Answer `count` samples of the sorted subset from `start`, with the numbers they are by."""
     view, order = request.view, request.selection.order
     start = whole_number("start", request.message.get("start", 0), 0)
@@ -88,7 +88,7 @@ Bins = tuple[Array, int, list[float] | None]
 bins of numbers, without that of values that never occur."""
 
 
-def histograms(request: Request) -> Answer:
+def column_histograms(request: Request) -> Answer:
     """Answer for each column how many samples are in its bins: of all, and of the subset.
 
     The subset is that of the other columns' clauses, so that a brush can be moved where it leaves

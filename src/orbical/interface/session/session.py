@@ -24,8 +24,8 @@ from .calibration_plots import subset_calibration
 from .class_answers import confusion, coverage
 from .diagnosis import advice, failures, flips, layers, whatif
 from .following import Following
-from .limits import bounds, worst_cases
-from .listing import histograms, listed
+from .listing import column_histograms, listed_samples
+from .orbit_bounds import bounds, worst_cases
 from .request import Answer, Request, UnknownSet, subset
 from .saved_lists import FINDINGS, set_names
 from .scan_view import ScanView
@@ -40,7 +40,7 @@ HANDLERS: dict[str, Callable[[Request], Answer]] = {
     "layers": layers,
     "whatif": whatif,
     "consistency": consistency,
-    "columns": histograms,
+    "columns": column_histograms,
     "spread": subset_spread,
     "classes": classes,
     "embedding": sample_maps.map_answer,
@@ -50,7 +50,7 @@ HANDLERS: dict[str, Callable[[Request], Answer]] = {
     "names": set_names,
     "set": sample_set,
     "subset": subset,
-    "list": listed,
+    "list": listed_samples,
     "sample": sample_views.sample,
     "hover": sample_views.hovered_samples,
     "place": sample_views.sample_at_position,
