@@ -12,23 +12,20 @@ import shutil
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from ... import __version__
 from ..._text import counted
 from ...errors import InputError, whole_number
-from ...store import Json
+from ...store import Json, Scan
 from ..bundling import bundle, icon, web_sources, web_style
 from ..session.scan_state import page_title
+from ..session.scan_view import ScanView
 from ..wire import as_base64
 from . import contents
 from .report_parts import report_parts_of
 from .traveling import RUNTIME, TravelingModels, check_traveling_models, traveling_models
-
-if TYPE_CHECKING:
-    from ...store import Scan
-    from ..session.scan_view import ScanView
 
 SAMPLES = 2_000
 FEW_SAMPLES = 100

@@ -189,7 +189,8 @@ class ScanReader(StoredArrays):
         if held is not None:
             return np.asarray(held[sample % size])
         chunk, place = divmod(sample, self.chunk)
-        if self._chunk_bytes(name) > self._size // 16:  # a few would fill the cache
+        chunk_bytes = prod(self._arrays[name].chunks) * self.dtype(name).itemsize
+        if chunk_bytes > self._size // 16:  # a few would fill the cache
 
             def read() -> Array:
                 return np.array(self._large_chunk(name, chunk, model)[place])
@@ -207,10 +208,6 @@ class ScanReader(StoredArrays):
             chunk = self.scan.read(name, number, model)
             self._last = (key, chunk) if chunk.nbytes <= self._size else _NONE
         return chunk
-
-    def _chunk_bytes(self, name: str) -> int:
-        numbers: int = prod(self._arrays[name].chunks)
-        return numbers * self.dtype(name).itemsize
 
     def whole(self, name: str) -> Array:
         """Read a small array of all models at once, such as the labels."""
