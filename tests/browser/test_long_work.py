@@ -8,8 +8,8 @@ import time
 
 from reader import expect, values
 
+from orbical.embedding import METHODS
 from orbical.interface import export
-from orbical.interface.session import sample_maps
 
 FINE = """() => [...document.querySelectorAll('.individual svg path')]
     .some((path) => path.getAttribute('d')?.split('L').length > 200)"""
@@ -26,7 +26,7 @@ def test_a_map_that_takes_long_is_stopped_and_the_one_before_returns(view, digit
         finally:
             ended.set()
 
-    monkeypatch.setitem(sample_maps.METHODS, "tsne", endless)
+    monkeypatch.setitem(METHODS, "tsne", endless)
     page = view("sample=2")
     before = page.tab.locator(".embedding .plot-holder").bounding_box()
     page.tab.get_by_label("Method").select_option("tsne")

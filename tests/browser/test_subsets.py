@@ -7,7 +7,7 @@ import threading
 import pytest
 from reader import circled, drawn, expect
 
-from orbical.interface.session import sample_maps
+from orbical.embedding import METHODS
 
 
 def samples_of(server, page, **selection):
@@ -18,13 +18,13 @@ def samples_of(server, page, **selection):
 
 def test_a_map_that_is_computed_is_dimmed_and_cannot_be_circled(view, live_server, monkeypatch):
     """Choose Isomap and draw at once: the old map still stands, and selected by the new one."""
-    free, isomap = threading.Event(), sample_maps.METHODS["isomap"]
+    free, isomap = threading.Event(), METHODS["isomap"]
 
     def slow(*given):
         free.wait(60)
         return isomap(*given)
 
-    monkeypatch.setitem(sample_maps.METHODS, "isomap", slow)
+    monkeypatch.setitem(METHODS, "isomap", slow)
     page = view("sample=2")
     page.tab.get_by_label("Method").select_option("isomap")
     expect(page.tab.get_by_role("button", name="lasso")).to_be_disabled()

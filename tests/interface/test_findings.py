@@ -12,8 +12,7 @@ import pytest
 from talking import ask
 
 from orbical.errors import InputError, StoreError
-from orbical.interface.reports.contents import report_story
-from orbical.interface.reports.report_parts import chosen_samples
+from orbical.interface.reports.contents import chosen_samples, report_story
 from orbical.interface.selection import Selection
 from orbical.interface.session import Session
 from orbical.interface.session.request import keep_set

@@ -16,6 +16,7 @@ import torch
 from talking import decode, finished
 
 import orbical as ob
+from orbical.embedding import METHODS
 from orbical.interface import open_session
 from orbical.interface.background import AsyncRequestQueue, Progress
 from orbical.interface.live_models import coarse_to_fine
@@ -33,7 +34,7 @@ def session(folder: Path, nets: dict[str, torch.nn.Module]) -> Iterator[Session]
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("orbical.interface.session.dispatch.TICK_S", 0.02)
+    monkeypatch.setattr("orbical.interface.session.session.TICK_S", 0.02)
 
 
 def endless(begun: threading.Event, ended: threading.Event) -> Any:
@@ -64,14 +65,14 @@ ISOMAP = {"kind": "embedding", "sequence": 3, "selection": {"method": "isomap"}}
 
 
 def test_a_map_comes_coarse_first_with_its_share_and_the_time_left(session, monkeypatch):
-    real, sizes, shown = sample_maps.METHODS["isomap"], [], threading.Event()
+    real, sizes, shown = METHODS["isomap"], [], threading.Event()
 
     def slow(points: np.ndarray, *rest: Any) -> np.ndarray:
         sizes.append(len(points))
         assert len(points) == 40 or shown.wait(60)
         return real(points, *rest)
 
-    monkeypatch.setitem(sample_maps.METHODS, "isomap", slow)
+    monkeypatch.setitem(METHODS, "isomap", slow)
     monkeypatch.setattr(sample_maps, "COARSE", 40)
     *partial, last = received(session, ISOMAP, shown)
     assert sizes == [40, 120]
@@ -100,7 +101,7 @@ def test_a_map_that_nobody_waits_for_is_not_made_coarse_first(session, monkeypat
 
 def test_a_map_that_is_stopped_ends_its_computation(session, monkeypatch):
     begun, ended = threading.Event(), threading.Event()
-    monkeypatch.setitem(sample_maps.METHODS, "isomap", endless(begun, ended))
+    monkeypatch.setitem(METHODS, "isomap", endless(begun, ended))
     *_, last = (decode(frame)[0] for frame in session.frames(ISOMAP, begun.is_set))
     assert last["stopped"]
     assert ended.wait(60)
@@ -110,7 +111,7 @@ def test_a_map_that_is_stopped_ends_its_computation(session, monkeypatch):
 
 def test_closing_the_session_ends_long_work(session, monkeypatch):
     begun, ended = threading.Event(), threading.Event()
-    monkeypatch.setitem(sample_maps.METHODS, "isomap", endless(begun, ended))
+    monkeypatch.setitem(METHODS, "isomap", endless(begun, ended))
     frames = session.frames(ISOMAP)
     next(frames)
     assert begun.wait(60)

@@ -10,10 +10,10 @@ import torch
 from talking import ask
 
 import orbical as ob
-from orbical.interface.reports.report_parts import chosen_samples
+from orbical.interface.reports.contents import chosen_samples
 from orbical.interface.selection import Selection
 from orbical.interface.session import Session
-from orbical.interface.session.calibration_plots import calibration, calibration_along
+from orbical.interface.session.calibration_plots import calibration_along, subset_calibration
 from orbical.interface.session.request import Request
 from orbical.interface.session.scan_view import ScanView
 from orbical.interface.session.subset_curves import ENDS, aggregate
@@ -140,7 +140,9 @@ def test_all_places_at_once_are_answered_as_each_alone(
     _, curve = aggregate(Request(view, replace(selection, metric="ece")))
     places = [replace(selection, element=element) for element in range(len(view.group))]
     for place, together in zip([*places, replace(selection, scope="orbit")], along, strict=True):
-        about, arrays = calibration(Request(Session({"shifts": view.scan}).scan_view(), place))
+        about, arrays = subset_calibration(
+            Request(Session({"shifts": view.scan}).scan_view(), place)
+        )
         measures, others = together[0].pop("measures"), about.pop("measures")
         assert together[0] == about
         for one, other in zip(measures, others, strict=True):

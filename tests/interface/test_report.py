@@ -239,12 +239,12 @@ def test_files_of_parts_have_names_that_every_system_takes():
 
 def test_maps_are_those_that_are_quick_or_asked_for_and_the_rest_is_named(scan, monkeypatch):
     view = Session({"digits": scan}).scan_view()
-    usual = planned_report_maps(view, None, ["truth", "consensus"], 100)
+    usual = planned_report_maps(view, None, 100)
     assert [one for one in usual.maps if one[0] == "isomap"] == [("isomap", "", "truth")]
     assert len([one for one in usual.maps if one[0] == "ica"]) == 2 * (1 + len(view.models))
     assert usual.note().startswith("maps left out: tsne")
     assert usual.note().endswith("isomap of some models or references")
-    assert planned_report_maps(view, ["all"], ["truth", "consensus"], 100).note() == ""
+    assert planned_report_maps(view, ["all"], 100).note() == ""
     monkeypatch.setattr(contents, "MOST_BYTES", 900)
-    few = planned_report_maps(view, ["all"], ["truth", "consensus"], 100)
+    few = planned_report_maps(view, ["all"], 100)
     assert few.maps == [("pca", "", "truth"), ("pca", "", "consensus")]

@@ -21,7 +21,7 @@ from websockets.exceptions import ConnectionClosed
 from orbical.interface import open_session
 from orbical.interface.server import LIVE_THREADS, PATIENT_KINDS, THREADS
 from orbical.interface.session import KINDS
-from orbical.interface.session.dispatch import MOST_LONG
+from orbical.interface.session.session import MOST_LONG
 
 pytestmark = pytest.mark.system
 

@@ -9,9 +9,10 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.interface.reports.report_parts import chosen_samples, report_parts_of
+from orbical.interface.reports.contents import chosen_samples
+from orbical.interface.reports.writing import build_report
 from orbical.interface.session import Session
-from orbical.interface.wire import as_text
+from orbical.interface.wire import as_base64
 
 LASSO = [[-1.1, -1.1], [0.1, -1.1], [0.4, 1.1], [-1.1, 0.9]]
 BAND = [[-0.2, -1.1], [0.5, -1.1], [0.5, 1.1], [-0.2, 1.1]]  # samples lie to either side of it
@@ -67,9 +68,8 @@ def part(session):
 
 def packed(session, count):
     view = session.scan_view()
-    chosen = chosen_samples(view, count)
-    parts = report_parts_of(view, chosen, ("pca", "ica"), {}, lambda work: None)
-    return chosen, {name: as_text(part) for name, part in parts}
+    _, parts = build_report(view, samples=count, methods=("pca", "ica"))
+    return chosen_samples(view, count), {name: as_base64(part) for name, part in parts.items()}
 
 
 def both(report_answers, session, parts, requests):

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.interface.reports.report_parts import chosen_samples, report_parts_of
+from orbical.interface.reports.writing import build_report
 from orbical.interface.session import Session
-from orbical.interface.wire import as_text
+from orbical.interface.wire import as_base64
 
 
 def bright(views):
@@ -43,8 +43,8 @@ def made():
     )
     session = Session({"scan": scan})
     view = session.scan_view()
-    parts = report_parts_of(view, chosen_samples(view, None), ("pca",), {}, lambda work: None)
-    return session, {name: as_text(part) for name, part in parts}
+    _, parts = build_report(view, samples=None, methods=("pca",))
+    return session, {name: as_base64(part) for name, part in parts.items()}
 
 
 def test_answers_are_those_of_the_session(report_answers, made):
@@ -133,8 +133,8 @@ def test_samples_that_failed_are_counted_as_in_the_session(report_answers):
         )
     session = Session({"scan": scan})
     view = session.scan_view()
-    made = report_parts_of(view, chosen_samples(view, None), ("pca",), {}, lambda work: None)
-    parts = {name: as_text(part) for name, part in made}
+    _, made = build_report(view, samples=None, methods=("pca",))
+    parts = {name: as_base64(part) for name, part in made.items()}
     some = {"filter": ["search:H4"]}
     kinds = [("aggregate", {}), ("aggregate", some), ("list", {}), ("list", some)]
     asked = [
@@ -159,9 +159,9 @@ def test_samples_that_failed_are_in_no_group(report_answers):
     session = Session({"scan": scan})
     view = session.scan_view()
     view.__dict__["without_result"] = np.arange(30) % 10 < 2  # labels 0 and 1, and others
-    made = report_parts_of(view, chosen_samples(view, None), ("pca",), {}, lambda work: None)
+    _, made = build_report(view, samples=None, methods=("pca",))
     asked = [{"sequence": 1, "kind": "classes", "selection": {"metric": "score"}}]
     header, _ = session.handle(asked[0])
-    (found,) = report_answers({name: as_text(part) for name, part in made}, asked)
+    (found,) = report_answers({name: as_base64(part) for name, part in made.items()}, asked)
     assert found["groups"] == header["groups"]
     assert sum(group["count"] for group in header["groups"]) == 24

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.interface.reports.report_parts import chosen_samples, report_parts_of
+from orbical.interface.reports.writing import build_report
 from orbical.interface.session import Session
-from orbical.interface.wire import as_text
+from orbical.interface.wire import as_base64
 
 
 def dipoles():
@@ -108,9 +108,8 @@ def made(request):
 def reported(scan):
     session = Session({"scan": scan})
     view = session.scan_view()
-    chosen = chosen_samples(view, None)
-    parts = report_parts_of(view, chosen, ("pca",), {}, lambda work: None)
-    return session, {name: as_text(part) for name, part in parts}
+    _, parts = build_report(view, samples=None, methods=("pca",))
+    return session, {name: as_base64(part) for name, part in parts.items()}
 
 
 def both(report_answers, made, requests):

@@ -170,8 +170,6 @@ TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".svg": "image/svg+xml",
-    ".png": "image/png",
-    ".json": "application/json",
 }
 
 

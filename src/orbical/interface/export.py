@@ -40,7 +40,7 @@ def exported(request: Request) -> Answer:
     return {"filename": name, "type": kind}, {"file": np.frombuffer(content, np.uint8)}
 
 
-def available() -> list[str]:
+def available_exports() -> list[str]:
     """List the exports that are available with the installed packages."""
     return [name for name in FILES if name != "parquet" or find_spec("pyarrow") is not None]
 

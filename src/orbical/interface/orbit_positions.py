@@ -7,18 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .. import groups
 from .._text import number
 from ..errors import InputError
-from ..groups import (
-    Elements,
-    Group,
-    homogeneous,
-    plane_turns,
-    rotations,
-    scales,
-    spoken_name,
-    translations,
-)
+from ..groups import Elements, Group, spoken_name
 
 _NEAR = 1e-6
 
@@ -98,22 +90,22 @@ class OrbitLocator:
         whole pixels that divides the scanned step. Steps of a pixel or less, and fractional steps,
         are halved.
 
-        >>> [OrbitLocator(translations(size, 8)).finer().spec for size in (32, 64)]
+        >>> [OrbitLocator(groups.translations(size, 8)).finer().spec for size in (32, 64)]
         ['translations:32:1', 'translations:64:2']
         """
         if not self.continuous:
             return None
         count, line = min(len(self.group) * factor, most), np.unique(self._coords[:, 0])
         if self.axes == ("angle",):
-            return rotations(count)
+            return groups.rotations(count)
         if self.axes == ("scale",):
-            return scales(float(line[0]), float(line[-1]), count)
+            return groups.scales(float(line[0]), float(line[-1]), count)
         if len(line) < 2:
             return None
         radius, step = float(line[-1]), float(line[1] - line[0])
         for shorter in _shorter(step):
             if (2 * round(radius / shorter) + 1) ** 2 <= most:
-                return translations(radius, shorter)
+                return groups.translations(radius, shorter)
         return None
 
 
@@ -127,7 +119,7 @@ def _shorter(step: float) -> list[float]:
 
 _AXES = {"circle": ("angle",), "plane": ("dx", "dy"), "line": ("scale",)}
 _MATRICES: dict[tuple[str, ...], Callable[[np.ndarray], np.ndarray]] = {
-    ("angle",): lambda position: homogeneous(plane_turns(position)),
-    ("dx", "dy"): lambda position: homogeneous(np.eye(2)[None], position[None]),
-    ("scale",): lambda position: homogeneous(np.eye(2)[None] * position[0]),
+    ("angle",): lambda position: groups.homogeneous(groups.plane_turns(position)),
+    ("dx", "dy"): lambda position: groups.homogeneous(np.eye(2)[None], position[None]),
+    ("scale",): lambda position: groups.homogeneous(np.eye(2)[None] * position[0]),
 }

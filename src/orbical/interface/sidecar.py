@@ -71,7 +71,7 @@ class Sidecar:
         with self._turn:
             if not self.unsaved:
                 try:
-                    self._prepare()
+                    self._place.mkdir(exist_ok=True)
                     with waiting_lock(self._place):
                         return self._replace(file, name, default, change)
                 except OSError as error:
@@ -106,9 +106,6 @@ class Sidecar:
     def _place(self) -> Path:
         assert self.folder is not None
         return self.folder
-
-    def _prepare(self) -> None:
-        self._place.mkdir(exist_ok=True)
 
     def _give_up(self, error: OSError) -> None:
         """Go on in memory, and state why."""
@@ -147,7 +144,7 @@ class Sidecar:
             raise InputError(file, f"at most {MOST_FILES} files beside a scan", "more")
         if not self.unsaved:
             try:
-                self._prepare()
+                self._place.mkdir(exist_ok=True)
                 write_file(self._place / file, content)
                 self._held.pop(file, None)
                 return

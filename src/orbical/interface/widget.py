@@ -23,7 +23,7 @@ from .bundling import bundle, web_sources, web_style
 from .selection import Selection, mask_of_samples
 from .session import KINDS, Session
 from .session.request import Request, keep_set
-from .wire import as_text
+from .wire import as_base64
 
 __all__ = ["widget"]
 
@@ -230,7 +230,7 @@ def _picture(scan: Any) -> str:
     held = io.BytesIO()
     with figures.style.styled():
         figure.savefig(held, format="png", dpi=130, bbox_inches="tight")
-    return as_text(held.getvalue())
+    return as_base64(held.getvalue())
 
 
 def _table(table: Any) -> str:

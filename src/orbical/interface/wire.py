@@ -171,6 +171,6 @@ def _bytes_of_codes(codes: Array) -> Array:
     return changes.view(np.uint8).reshape(-1, 2).T.reshape(-1)
 
 
-def as_text(data: bytes) -> str:
+def as_base64(data: bytes) -> str:
     """Encode bytes as base64 text for a page."""
     return base64.b64encode(data).decode("ascii")

@@ -114,7 +114,8 @@ def headline_of(
         clauses = [f"prediction changes for {_share(value)}" for value in each]
     else:
         ends = zip(shown, worst[shown], means[shown], strict=True)
-        clauses = [_clause(curves, arrays, *end) for end in ends]
+        right = _correct_terms(arrays) if "accuracy" in curves else None
+        clauses = [_clause(curves, arrays, right, *end) for end in ends]
         orbit = headline_words(arrays.group, arrays.group.identity)[1]
         broken = _broken_quantities(arrays)
         clauses = [
@@ -194,8 +195,29 @@ def _higher_is_better(arrays: ScanArrays) -> bool:
     return bool(arrays.attributes(arrays.response_name("score")).get("higher_is_better", True))
 
 
+def _correct_terms(arrays: ScanArrays) -> Callable[[int], list[Array]]:
+    """Return what reads the known terms of `correct` of a model at each element.
+
+    Where they are true or false their numbers tell all, which one pass counts.
+    """
+    if arrays.dtype("correct").kind != "b":
+        return lambda model: [
+            known_terms(one, binary=True) for one in element_columns(arrays, "correct", model)
+        ]
+    sums = sums_over(arrays, "correct")
+    return lambda model: [
+        np.arange(count) < right
+        for count, right in zip(sums.count[model, 0], sums.total[model, 0], strict=True)
+    ]
+
+
 def _clause(
-    curves: Mapping[str, Array], arrays: ScanArrays, model: int, worst: int, mean: float
+    curves: Mapping[str, Array],
+    arrays: ScanArrays,
+    right: Callable[[int], list[Array]] | None,
+    model: int,
+    worst: int,
+    mean: float,
 ) -> str:
     """Describe how good one model is at the identity, over the orbit and at its worst element.
 
@@ -214,10 +236,8 @@ def _clause(
     what = ("", " correct") if "accuracy" in curves else (f"{arrays.score} ", "")
     own = ", measured against its own average over the orbit" if name == FINISHED else ""
     same = first == whole == last
-    if "accuracy" in curves:
-        columns = [
-            known_terms(one, binary=True) for one in element_columns(arrays, "correct", model)
-        ]
+    if right is not None:
+        columns = right(model)
         first, last = map(_with_interval, ([columns[identity]], columns))
         first = last if worst == identity and not same else first
     if same:

@@ -98,7 +98,13 @@ def distance_interval(
 ) -> tuple[Tensor, Tensor]:
     """Return the ends of the interval of a distance, from draws `[R, ...]` of both worlds."""
     _, middle, far = tail_quantiles(resampled, level)
-    _, _, usual = tail_quantiles(calibrated, level)
+    return _distance_ends(value, middle, far, tail_quantiles(calibrated, level)[2])
+
+
+def _distance_ends(
+    value: Tensor, middle: Tensor, far: Tensor, usual: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the ends of the interval of a distance, from quantiles of both worlds."""
     above = (value - usual - _ROUNDING).clamp(min=0)
     slope = torch.where(far > usual, value / (far - usual).clamp(min=1e-300), 1.0)
     return above * slope.clamp(max=1), value + (far - middle)
@@ -137,7 +143,9 @@ def assemble_interval(
     if min(float(part.min()) for part in (observed, resampled, calibrated_distance)) < 0:
         low, high, method = value + near - middle, value + far - middle, "basic bootstrap"
     else:
-        low, high = distance_interval(observed, resampled, calibrated_distance, level)
+        same = calibrated_distance is calibrated_value
+        usual = beyond if same else tail_quantiles(calibrated_distance, level)[2]
+        low, high = _distance_ends(observed, middle, far, usual)
         high = high + skewness_missed(resampled, level)
         low, high = torch.minimum(low**measure.power, value), high**measure.power
         method = "test inversion"

@@ -113,6 +113,16 @@ def esd_with_slope(
     return value, sorting.undo_sort(slope.to(ordered.dtype), order)
 
 
+def _esd_alone(confidence: Tensor, correct: Tensor, mass: Tensor | None) -> Tensor:
+    """Return the value of `esd_with_slope` alone, without bringing a gradient into order."""
+    if sorting.all_pairs_fit(confidence) or can_fuse(confidence, mass):
+        return esd_with_slope(confidence, correct, mass)[0]
+    ordered, order = sorting.ascending(confidence)
+    mass = None if mass is None else sorting.take_by_row(mass, order)
+    d = sorting.take_by_row(correct, order).double().sub_(ordered)
+    return _form_in_order(d, sorting.sorted_ties(ordered), mass)[0]
+
+
 def ordered_esd(
     difference: ArrayLike, order_by: ArrayLike, weights: ArrayLike | None = None
 ) -> Tensor:
@@ -203,7 +213,7 @@ def esd(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None 
         tensor(-0.0933, dtype=torch.float64)
     """
     confidence, correct, mass = pair(confidence, correct, minimum=3, weights=weights)
-    return differentiable(esd_with_slope, confidence, correct, mass)
+    return differentiable(esd_with_slope, confidence, correct, mass, value_alone=_esd_alone)
 
 
 def ks(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> Tensor:

@@ -50,6 +50,21 @@ def _laplacian_with_slope(
     return value, sorting.undo_sort(slope.to(ordered.dtype), order)
 
 
+def _laplacian_form(
+    confidence: Tensor, correct: Tensor, weight: Tensor | None, phi: float, diagonal: int
+) -> Tensor:
+    """Return the value of `_laplacian_with_slope` alone, at a fraction of its cost."""
+    if sorting.all_pairs_fit(confidence):
+        return _form_of_pairs(confidence, correct, weight, phi, diagonal)[0]
+    ordered, order = sorting.ascending(confidence)
+    z = ordered.double()
+    errors = sorting.take_by_row(correct, order).double().sub_(z)
+    if weight is not None:
+        errors.mul_(sorting.take_by_row(weight, order))
+    form = decay_sums.decay_form(errors, z, phi)
+    return form if diagonal else form - errors.square().sum(-1)
+
+
 def _form_of_pairs(
     confidence: Tensor, correct: Tensor, weight: Tensor | None, phi: float, diagonal: int
 ) -> tuple[Tensor, Tensor]:
@@ -105,7 +120,9 @@ def mmce_squared(
     """
     confidence, correct, mass = pair(confidence, correct, weights=weights)
     real_number("phi", phi, "> 0")
-    return differentiable(mmce_with_slope, confidence, correct, mass, phi)
+    return differentiable(
+        mmce_with_slope, confidence, correct, mass, phi, value_alone=_mmce_squared_alone
+    )
 
 
 def mmce_with_slope(
@@ -118,6 +135,14 @@ def mmce_with_slope(
         return value * share, slope.mul_(share).to(confidence.dtype)
     total = mass.sum(-1)
     return value / total**2, slope / total[..., None] ** 2
+
+
+def _mmce_squared_alone(
+    confidence: Tensor, correct: Tensor, mass: Tensor | None, phi: float
+) -> Tensor:
+    """Return the value of `mmce_with_slope` alone."""
+    total = confidence.shape[-1] if mass is None else mass.sum(-1)
+    return _laplacian_form(confidence, correct, mass, phi, 1) / total**2
 
 
 def mmce(
@@ -192,7 +217,9 @@ def mmce_weighted(
     hits, misses = ((mass * kind).sum(-1, keepdim=True) for kind in (hit, 1 - hit))
     share = mass / torch.where(hit == 1, hits, misses)
     share = share.nan_to_num(0.0)
-    return differentiable(_laplacian_with_slope, confidence, correct, share, phi, 1)
+    return differentiable(
+        _laplacian_with_slope, confidence, correct, share, phi, 1, value_alone=_laplacian_form
+    )
 
 
 def skce(
@@ -232,4 +259,7 @@ def skce(
     real_number("phi", phi, "> 0")
     size = confidence.shape[-1]
     pairs = size * (size - 1) if mass is None else mass.sum(-1) ** 2 - mass.square().sum(-1)
-    return differentiable(_laplacian_with_slope, confidence, correct, mass, phi, 0) / pairs
+    form = differentiable(
+        _laplacian_with_slope, confidence, correct, mass, phi, 0, value_alone=_laplacian_form
+    )
+    return form / pairs

@@ -49,9 +49,16 @@ class _WithGradient(torch.autograd.Function):
 
 
 def differentiable(
-    formula: Formula, inputs: Tensor, target: Tensor, mass: Tensor | None, *settings: Any
+    formula: Formula,
+    inputs: Tensor,
+    target: Tensor,
+    mass: Tensor | None,
+    *settings: Any,
+    value_alone: Callable[..., Tensor] | None = None,
 ) -> Tensor:
     """Return the value of a formula, whose derivative by the inputs is the gradient it returns.
+
+    Where nobody asks for a gradient, `value_alone` of the same arguments is called, if it is given.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -63,6 +70,8 @@ def differentiable(
     """
     if is_traced():
         return formula(inputs, target, mass, *settings)[0]  # taken apart and fused, or transformed
+    if value_alone is not None and not (inputs.requires_grad and torch.is_grad_enabled()):
+        return value_alone(inputs, target, mass, *settings)
     given = (inputs, target, mass, formula, *settings)
     value: Tensor = _WithGradient.apply(*given)  # type: ignore[no-untyped-call]
     return value

@@ -24,23 +24,8 @@ from ...data import (
 from ...errors import InputError, check_name
 from ...predictors import Predictor
 from ...tasks import TASKS, task_takes
-from . import model_inputs
-from .settings import (
-    FOLDERS,
-    NONE,
-    PREVIEW_GROUPS,
-    Setting,
-    array_form,
-    channels_of,
-    given_preprocessing,
-    group_setting,
-    image_size,
-    layout_of,
-    outputs_of,
-    proposed_labels,
-    proposed_scale,
-    proposed_task,
-)
+from . import model_inputs, settings
+from .settings import Setting
 
 TRIED, FEWEST_TRIED, SECONDS_TO_TRY = 8, 4, 1.0
 
@@ -74,13 +59,12 @@ class Proposal:
 
     def changed(self, changes: Mapping[str, str]) -> Proposal:
         """Return the proposal with settings that the reader chose."""
-        settings = dict(self.settings)
+        own = dict(self.settings)
         for name, value in changes.items():
-            check_name("settings", name, settings)
-            check_name(name, value, settings[name].choices)
-            why = "chosen on the page"
-            settings[name] = replace(settings[name], value=value, why=why, guessed=False)
-        return replace(self, settings=settings)
+            check_name("settings", name, own)
+            check_name(name, value, own[name].choices)
+            own[name] = replace(own[name], value=value, why="chosen on the page", guessed=False)
+        return replace(self, settings=own)
 
     def chosen(self, wanted: int) -> Chosen:
         """Return some samples of the data, those of all classes in turn."""
@@ -90,7 +74,7 @@ class Proposal:
         if isinstance(self.source, ImageFiles) and labels is not None:
             names = np.array([str(name) for name in self.source.classes or ()])
             columns = {"folder": names[np.asarray(labels)[rows]]}
-        if self["labels"] == NONE:
+        if self["labels"] == settings.NONE:
             return Chosen(self.source, rows, None, self.classes, columns)
         kept = np.asarray(labels)[rows]
         if isinstance(self.source, ImageFiles) and self.classes:
@@ -128,12 +112,14 @@ def proposed_preview(
     predictor = predictors[name]
     files = isinstance(whole, ImageFiles)
     if isinstance(whole, ImageFiles):
-        size, channels, size_setting = image_size(name, predictor, form, whole, images.get("size"))
+        size, channels, size_setting = settings.image_size(
+            name, predictor, form, whole, images.get("size")
+        )
         source = open_path(data, **{**images, "size": size})
     else:
         source, size = whole, None
-        channels, size_setting = array_form(name, form, whole)
-    layout = layout_of(form)
+        channels, size_setting = settings.array_form(name, form, whole)
+    layout = settings.layout_of(form)
     inputs, count = source.read(0, min(len(source), 2))[0], len(source)
     if not hasattr(inputs, "shape"):
         raise InputError("data", "one array of images", type(inputs))
@@ -143,31 +129,31 @@ def proposed_preview(
     outputs, seconds, dense = _tried(name, predictor, wanted(some))
     tried = rows[: max(FEWEST_TRIED, min(TRIED, int(SECONDS_TO_TRY / 4 / max(seconds, 1e-4))))]
     some = Chosen(source, tried, None, None, {}).read(0, len(tried))[0]
-    task = proposed_task(outputs, given.get("task"), dense)
+    task = settings.proposed_task(outputs, given.get("task"), dense)
     names = classes or model_inputs.class_names(predictor, outputs.shape[-1])
     if TASKS[task.value].truth_kind == "boxes":
         names = classes or predictor.classes
-    labels, names = proposed_labels(source, outputs, names, task.value, bool(classes))
+    labels, names = settings.proposed_labels(source, outputs, names, task.value, bool(classes))
     known = None
-    if labels.value == FOLDERS and TASKS[task.value].truth_kind == "class":
+    if labels.value == settings.FOLDERS and TASKS[task.value].truth_kind == "class":
         given_labels = np.asarray(source.labels)[tried]
         if names and isinstance(source, ImageFiles):
             own = [str(one) for one in source.classes or ()]
             given_labels = np.array([names.index(own[label]) for label in given_labels])
         known = torch.from_numpy(given_labels)
-    prepared = given_preprocessing(given.get("preprocess"))
-    settings = [
+    prepared = settings.given_preprocessing(given.get("preprocess"))
+    proposed = [
         task,
-        group_setting(given.get("group"), some, task.value),
+        settings.group_setting(given.get("group"), some, task.value),
         size_setting,
         layout,
-        channels_of(channels, form, prepared),
-        proposed_scale(predictor, some, wanted, form, known, files, prepared, task.value),
-        outputs_of(outputs, task.value),
+        settings.channels_of(channels, form, prepared),
+        settings.proposed_scale(predictor, some, wanted, form, known, files, prepared, task.value),
+        settings.outputs_of(outputs, task.value),
         labels,
     ]
     each = seconds * len(predictors)
-    return Proposal({one.name: one for one in settings}, source, size, each, names)
+    return Proposal({one.name: one for one in proposed}, source, size, each, names)
 
 
 def _tried(name: str, predictor: Predictor, inputs: Tensor) -> tuple[Tensor, float, str | None]:
@@ -216,7 +202,7 @@ def full_command(
     if proposal["outputs"] == "probabilities":
         words += ["--outputs", "probabilities"]
     nested = any("/" in name for name in proposal.source.names or ())
-    unlabeled = proposal["labels"] != FOLDERS and nested
+    unlabeled = proposal["labels"] != settings.FOLDERS and nested
     if classes is not None and task_takes(proposal["task"], "classes"):
         words += ["--classes", classes]
     if isinstance(proposal.source, ImageFolder) and unlabeled:
@@ -231,4 +217,4 @@ def proposed_groups(name: str) -> tuple[str, str, str]:
     >>> proposed_groups("dihedral")[0], proposed_groups("rotations:24")[1]
     ('dihedral:4', 'rotations:24')
     """
-    return PREVIEW_GROUPS.get(name, (name, name, name))
+    return settings.PREVIEW_GROUPS.get(name, (name, name, name))

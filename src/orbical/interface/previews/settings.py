@@ -9,16 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ... import data
 from ..._text import percent
-from ...data import (
-    CHANNELS,
-    LAYOUTS,
-    SCALES,
-    ImageFiles,
-    ImagePreprocessing,
-    Source,
-    as_preprocessing,
-)
 from ...errors import InputError, check_name
 from ...predictors import Predictor
 from ...store import Json
@@ -66,7 +58,7 @@ def image_size(
     name: str,
     predictor: Predictor,
     form: model_inputs.InputForm,
-    files: ImageFiles,
+    files: data.ImageFiles,
     given: int | tuple[int, int] | None,
 ) -> tuple[int | tuple[int, int], str, Setting]:
     """Return the size of the images, their channels, and the setting that says so."""
@@ -89,7 +81,7 @@ def image_size(
     return size, channels[0], Setting("size", text, {text: f"{text} pixels"}, why, guessed)
 
 
-def array_form(name: str, form: model_inputs.InputForm, source: Source) -> tuple[str, Setting]:
+def array_form(name: str, form: model_inputs.InputForm, source: data.Source) -> tuple[str, Setting]:
     """Check arrays of images against what the model declares; return their channels and size."""
     shape = [*getattr(source.read(0, 1)[0], "shape", ())]
     if len(shape) != 4 or shape[1] not in (1, 3):
@@ -110,8 +102,8 @@ def array_form(name: str, form: model_inputs.InputForm, source: Source) -> tuple
 def layout_of(form: model_inputs.InputForm) -> Setting:
     """Return whether channels come first, as the model file says or by default."""
     if form.layout is None:
-        return Setting("layout", "nchw", LAYOUTS, "as torch has it; the model does not say")
-    choices = {form.layout: LAYOUTS[form.layout]}
+        return Setting("layout", "nchw", data.LAYOUTS, "as torch has it; the model does not say")
+    choices = {form.layout: data.LAYOUTS[form.layout]}
     return Setting("layout", form.layout, choices, "the model's file says so", False)
 
 
@@ -147,23 +139,23 @@ def group_setting(given: str | None, images: Tensor, task: str) -> Setting:
     return Setting("group", "rotations", choices, why)
 
 
-def given_preprocessing(given: object) -> ImagePreprocessing | None:
+def given_preprocessing(given: object) -> data.ImagePreprocessing | None:
     """Check the preprocessing of the command line."""
-    prepared = as_preprocessing(given)
-    if prepared is None or isinstance(prepared, ImagePreprocessing):
+    prepared = data.as_preprocessing(given)
+    if prepared is None or isinstance(prepared, data.ImagePreprocessing):
         return prepared
     names, remedy = "names such as imagenet,bgr for a first look", "evaluate it with orbical scan"
     raise InputError("--preprocess", names, "a function", remedy=remedy)
 
 
 def channels_of(
-    value: str, form: model_inputs.InputForm, given: ImagePreprocessing | None
+    value: str, form: model_inputs.InputForm, given: data.ImagePreprocessing | None
 ) -> Setting:
     """Return the order of the color channels."""
     if value == "gray":
-        choices, why = {value: CHANNELS[value]}, "the model takes one channel"
+        choices, why = {value: data.CHANNELS[value]}, "the model takes one channel"
         return Setting("channels", value, choices, why, form.channels is None)
-    choices = {name: CHANNELS[name] for name in ("rgb", "bgr")}
+    choices = {name: data.CHANNELS[name] for name in ("rgb", "bgr")}
     if given is not None:
         return Setting("channels", given.channels, choices, "given by --preprocess", False)
     return Setting("channels", value, choices, "the usual order; no file says it")
@@ -172,36 +164,36 @@ def channels_of(
 def proposed_scale(
     predictor: Predictor,
     images: Tensor,
-    wanted: ImagePreprocessing,
+    wanted: data.ImagePreprocessing,
     form: model_inputs.InputForm,
     labels: Tensor | None,
     files: bool,
-    given: ImagePreprocessing | None,
+    given: data.ImagePreprocessing | None,
     task: str,
 ) -> Setting:
     """Return the scale of pixel values, the one whose answers tell images apart best."""
     if given is not None:
-        return Setting("scale", given.scale, SCALES, "given by --preprocess", False)
+        return Setting("scale", given.scale, data.SCALES, "given by --preprocess", False)
     if predictor.takes_unit_images:
-        choices = {"unit": SCALES["unit"]}
+        choices = {"unit": data.SCALES["unit"]}
         return Setting("scale", "unit", choices, "the model prepares images itself", False)
     if form.integers:
-        return Setting("scale", "bytes", SCALES, "the model takes integers", False)
+        return Setting("scale", "bytes", data.SCALES, "the model takes integers", False)
     unit = bool(images.min() >= 0 and images.max() <= 1)
     if not files and not (unit and images.shape[1] == 3):
         choices = {"unit": "as they are"}
         return Setting("scale", "unit", choices, "arrays are passed as they are", False)
     truth = TASKS[task].truth_kind
     if truth == "boxes":
-        return Setting("scale", "unit", SCALES, "the usual one of detectors")
+        return Setting("scale", "unit", data.SCALES, "the usual one of detectors")
     if truth != "class":
-        return Setting("scale", "imagenet", SCALES, "the usual one")
+        return Setting("scale", "imagenet", data.SCALES, "the usual one")
 
     def run(inputs: Tensor) -> Tensor:
         return model_inputs.preview_answers(predictor, inputs)[0].flatten(1)
 
     value, why = _best_scale(images, run, wanted, labels)
-    return Setting("scale", value, SCALES, why)
+    return Setting("scale", value, data.SCALES, why)
 
 
 def outputs_of(outputs: Tensor, task: str) -> Setting:
@@ -218,14 +210,14 @@ def outputs_of(outputs: Tensor, task: str) -> Setting:
 
 
 def proposed_labels(
-    source: Source, outputs: Tensor, names: list[str] | None, task: str, given: bool
+    source: data.Source, outputs: Tensor, names: list[str] | None, task: str, given: bool
 ) -> tuple[Setting, list[str] | None]:
     """Return where labels come from, and the names of the classes if they are known.
 
     Names that the reader gave state the order of the classes: folders with other names get no
     number by their alphabetical order.
     """
-    files = isinstance(source, ImageFiles)
+    files = isinstance(source, data.ImageFiles)
     both = {FOLDERS: "folder names" if files else "y of the data", NONE: "none"}
 
     def without(why: str, guessed: bool = False) -> tuple[Setting, list[str] | None]:
@@ -297,7 +289,7 @@ def preview_information(outputs: Tensor) -> float:
 def _best_scale(
     images: Tensor,
     run: Callable[[Tensor], Tensor],
-    wanted: ImagePreprocessing,
+    wanted: data.ImagePreprocessing,
     labels: Tensor | None,
 ) -> tuple[str, str]:
     """Return the scale with the most informative answers, and the reason in words.
@@ -305,13 +297,13 @@ def _best_scale(
     With labels of the model's classes, accuracy decides where it differs.
     """
     told, right = {}, {}
-    for scale in SCALES:
+    for scale in data.SCALES:
         outputs = run(replace(wanted, scale=scale)(images))
         told[scale] = preview_information(outputs)
         hits = None if labels is None else (outputs.argmax(-1) == labels).float()
         right[scale] = 0.0 if hits is None else float(hits.mean())
     best = max(PREFERRED, key=lambda scale: (right[scale], told[scale]))  # the first of equals
-    tried = f"of {len(SCALES)} scales tried on {len(images)} images"
+    tried = f"of {len(data.SCALES)} scales tried on {len(images)} images"
     most = max(value for scale, value in right.items() if scale != best)
     if right[best] > most:
         share = f"{percent(right[best])}; next {percent(most)}".replace("%", " %")

@@ -16,12 +16,12 @@ from ...errors import InputError, check_name
 from ...store import Json
 from ..selection import Selection
 from ..session.calibration_plots import calibration_along
-from ..session.dispatch import HANDLERS
 from ..session.request import ALL, Request, UnknownSet, mask_of_set, packed_subset
 from ..session.sample_maps import available_map_methods, map_is_cached, sample_map
 from ..session.saved_lists import FINDINGS, SETS, Finding
 from ..session.scan_state import headline
 from ..session.scan_view import Metric, ScanView
+from ..session.session import HANDLERS
 from ..session.subset_curves import prepare_measures, spread_metric
 from ..sidecar import bits_key
 from ..wire import encode_report_part, quantize
@@ -50,6 +50,24 @@ class ChosenSamples:
     def complete(self) -> bool:
         """Whether all samples are included."""
         return len(self.samples) == self.of
+
+
+def chosen_samples(view: ScanView, count: int | None) -> ChosenSamples:
+    """Select the samples of a report, among them those of the findings; all for None."""
+    if count is None or view.samples <= count >= FEWEST:
+        return ChosenSamples(np.arange(view.samples), view.samples, "")
+    variable = view.variable(view.metrics["score"], report_references(view)[0])
+    moments = view.moments(variable)
+    xy = sample_map(Request(view, Selection(reference=report_references(view)[0]))).xy
+    upward = view.metrics["score"].higher_is_better is not False
+    means, variances = moments.orbit_mean, moments.orbit_variance
+    chosen = informative_report_samples(means, variances, xy, view.label, count, upward)
+    return with_findings(view, chosen)
+
+
+def report_references(view: ScanView) -> list[str]:
+    """Return what scores can be measured against."""
+    return ["truth", "consensus"] if view.scan.labeled else ["consensus"]
 
 
 def informative_report_samples(
@@ -154,10 +172,9 @@ def check_report_methods(methods: Sequence[str] | None) -> None:
         raise InputError("methods", "at least one", "none")
 
 
-def planned_report_maps(
-    view: ScanView, methods: Sequence[str] | None, references: Sequence[str], samples: int
-) -> MapPlan:
+def planned_report_maps(view: ScanView, methods: Sequence[str] | None, samples: int) -> MapPlan:
     """Choose the maps of a report: what findings show, then what is quick or was asked for."""
+    references = report_references(view)
     every = [*itertools.product(available_map_methods(), ("", *view.models), references)]
     quick = {*itertools.product(LINEAR, ("", *view.models), references)}
     quick |= {(method, "", references[0]) for method in FIRST}
@@ -274,7 +291,7 @@ Key = tuple[tuple[str, ...], str]
 
 
 @dataclass(frozen=True)
-class Subset:
+class RecordedSubset:
     """A subset of a scan whose answers are recorded, and what the page of a report calls it."""
 
     key: Key
@@ -286,7 +303,7 @@ class Subset:
         return not self.selection.filter and not self.selection.subset
 
 
-def report_subsets(view: ScanView, told: Iterable[str]) -> list[Subset]:
+def report_subsets(view: ScanView, told: Iterable[str]) -> list[RecordedSubset]:
     """List the subsets that matter: all samples, named sets, those of findings, and classes.
 
     Args:
@@ -298,18 +315,23 @@ def report_subsets(view: ScanView, told: Iterable[str]) -> list[Subset]:
     here = [Selection.from_fragment(fragment) for fragment in told]
     count = 0 if view.label is None or len(view.classes) > MOST_CLASSES else len(view.classes)
     classes = [Selection(filter=(f"label:{label}",)) for label in range(count)]
-    found: dict[Key, Subset] = {}
+    found: dict[Key, RecordedSubset] = {}
     pages, owns = ([Selection(), *named, *views, *classes] for views in (here, shown))
     for page, own in zip(pages, owns, strict=True):
         key = (tuple(sorted(page.filter)), page.subset)
         with contextlib.suppress(UnknownSet):  # its file was removed or altered
             mask_of_set(view, own.subset)
-            found.setdefault(key, Subset(key, Selection(filter=own.filter, subset=own.subset)))
+            found.setdefault(
+                key, RecordedSubset(key, Selection(filter=own.filter, subset=own.subset))
+            )
     return [*found.values()]
 
 
 def encoded_report_answers(
-    view: ScanView, subsets: Sequence[Subset], references: Sequence[str], kinds: Iterable[str]
+    view: ScanView,
+    subsets: Sequence[RecordedSubset],
+    references: Sequence[str],
+    kinds: Iterable[str],
 ) -> Iterator[bytes]:
     """Yield the recorded answers of each subset to requests of some kinds, encoded."""
     offered, size = {*kinds}, len(view.group) + 1
@@ -342,14 +364,14 @@ def report_spread_metrics(view: ScanView) -> dict[str, str]:
     return {name: spread_metric(view, one).name for name, one in view.metrics.items()}
 
 
-def _metrics(view: ScanView, subset: Subset) -> list[Metric]:
+def _metrics(view: ScanView, subset: RecordedSubset) -> list[Metric]:
     """List the metrics whose curves are recorded for a subset."""
     listed = view.metrics.values()
     return [metric for metric in listed if metric.report != "all samples" or subset.whole]
 
 
 def _requests(
-    view: ScanView, subset: Subset, references: Sequence[str]
+    view: ScanView, subset: RecordedSubset, references: Sequence[str]
 ) -> Iterator[tuple[str, Selection]]:
     """Yield the name and the selection of each recorded answer."""
     spreads = {*report_spread_metrics(view).values()}

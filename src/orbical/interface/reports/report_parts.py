@@ -20,8 +20,9 @@ import torch
 from ... import __version__
 from ..._text import percent
 from ...store import Json
+from .. import wire
 from ..selection import Selection
-from ..session.calibration_plots import calibration
+from ..session.calibration_plots import subset_calibration
 from ..session.class_answers import consensus_classes
 from ..session.filter_columns import sample_columns
 from ..session.input_pictures import (
@@ -31,64 +32,26 @@ from ..session.input_pictures import (
     thinned_for_page,
     thumbnails,
 )
-from ..session.limits import bounds, rows_of
+from ..session.orbit_bounds import bounds, rows_of
 from ..session.request import Request, UnknownSet, mask_of_set, packed_subset
-from ..session.sample_maps import sample_map
 from ..session.sample_views import STILL, reference_action, references_of
 from ..session.saved_lists import SETS
 from ..session.scan_state import headline, page_noun, page_title
 from ..session.scan_state import state as state_of
 from ..session.scan_view import PLACE, ScanView
-from ..wire import (
-    PNG,
-    Array,
-    Quantized,
-    as_text,
-    encode_report_part,
-    quantize,
-    quantize_log_odds,
-)
-from .contents import (
-    FEWEST,
-    FIELDS,
-    ChosenSamples,
-    encoded_maps,
-    encoded_report_answers,
-    informative_report_samples,
-    planned_report_maps,
-    report_spread_metrics,
-    report_story,
-    report_subsets,
-    with_findings,
-)
+from . import contents
+
+Array = np.ndarray
 
 _FALLBACKS = {"input": "image", "detail": "values"}
 """The views that replace those drawn in Python."""
 Advance = Callable[[str], None]
 
 
-def chosen_samples(view: ScanView, count: int | None) -> ChosenSamples:
-    """Select the samples of a report, among them those of the findings; all for None."""
-    if count is None or view.samples <= count >= FEWEST:
-        return ChosenSamples(np.arange(view.samples), view.samples, "")
-    variable = view.variable(view.metrics["score"], report_references(view)[0])
-    moments = view.moments(variable)
-    xy = sample_map(Request(view, Selection(reference=report_references(view)[0]))).xy
-    upward = view.metrics["score"].higher_is_better is not False
-    means, variances = moments.orbit_mean, moments.orbit_variance
-    chosen = informative_report_samples(means, variances, xy, view.label, count, upward)
-    return with_findings(view, chosen)
-
-
-def report_references(view: ScanView) -> list[str]:
-    """Return what scores can be measured against."""
-    return ["truth", "consensus"] if view.scan.labeled else ["consensus"]
-
-
 def report_parts_of(
     view: ScanView,
-    chosen: ChosenSamples,
-    methods: Sequence[str] | None,
+    chosen: contents.ChosenSamples,
+    plan: contents.MapPlan,
     about: Json,
     advance: Advance,
 ) -> Iterator[tuple[str, bytes]]:
@@ -104,8 +67,8 @@ def report_parts_of(
         "picture": made.picture,
         "thumbnails": pictures is not None,
         "scalars": _scalars(view),
-        "recorded": FIELDS,
-        "spread_of": report_spread_metrics(view),
+        "recorded": contents.FIELDS,
+        "spread_of": contents.report_spread_metrics(view),
         "left_out": made.left_out,
         "sets": _named_sets(view, chosen.samples),
         "failed": {n: view.failed[i] for n, i in enumerate(numbers) if i in view.failed},
@@ -114,33 +77,34 @@ def report_parts_of(
     }
     found, _ = headline(Request(view))
     facts["headline"] = {**found, "sample": int(np.searchsorted(chosen.samples, found["sample"]))}
-    plan = planned_report_maps(view, methods, report_references(view), len(chosen.samples))
-    facts["findings"], sets = report_story(view, chosen, plan.methods)
-    subsets = report_subsets(view, [one["view"] for one in facts["findings"]])
+    facts["findings"], sets = contents.report_story(view, chosen, plan.methods)
+    subsets = contents.report_subsets(view, [one["view"] for one in facts["findings"]])
     facts["subsets"] = [subset.key for subset in subsets]
     state, arrays = _state(view, chosen, plan.methods, facts)
     arrays["sets"] = sets
-    yield "state", encode_report_part(state, arrays)
+    yield "state", wire.encode_report_part(state, arrays)
     for number, (steps, rows) in enumerate(made):
-        yield f"rows/{number}", encode_report_part({"steps": steps}, rows)
+        yield f"rows/{number}", wire.encode_report_part({"steps": steps}, rows)
     if pictures is not None:
-        yield "thumbnails", encode_report_part({}, {"thumbnail": pictures})
+        yield "thumbnails", wire.encode_report_part({}, {"thumbnail": pictures})
     for variable in _variables(view):
         values = _values(view, variable, chosen.samples)
-        yield f"values/{variable}", encode_report_part({}, {"values": values})
+        yield f"values/{variable}", wire.encode_report_part({}, {"values": values})
     yield "columns", _columns(view, chosen.samples)
     advance("maps")
-    yield "maps", encoded_maps(view, chosen.samples, plan.maps)
-    kinds = [*FIELDS] if state["calibration"] else ["aggregate", "spread", "consistency"]
+    yield "maps", contents.encoded_maps(view, chosen.samples, plan.maps)
+    kinds = [*contents.FIELDS] if state["calibration"] else ["aggregate", "spread", "consistency"]
     kinds = [kind for kind in kinds if kind != "consistency" or state["consistency"]]
-    answers = encoded_report_answers(view, subsets, report_references(view), kinds)
+    answers = contents.encoded_report_answers(
+        view, subsets, contents.report_references(view), kinds
+    )
     for number in range(len(subsets)):
         advance(f"statistics {number + 1} of {len(subsets)}")
         yield f"subset/{number}", next(answers)
     if state["worst"]:
-        yield "worst", encode_report_part(*rows_of(view, chosen.samples))
+        yield "worst", wire.encode_report_part(*rows_of(view, chosen.samples))
     if state["bounds"]:
-        yield "bounds", encode_report_part(bounds(Request(view))[0], {})
+        yield "bounds", wire.encode_report_part(bounds(Request(view))[0], {})
 
 
 def report_cover(view: ScanView) -> list[tuple[str, str]]:
@@ -157,7 +121,7 @@ def report_cover(view: ScanView) -> list[tuple[str, str]]:
         ("Orbit", f"{view.group.spec}, {len(view.group)} positions"),
         ("Task", f"{record.task.name}; score: {record.score.meaning}"),
     ]
-    about, _ = calibration(Request(view, Selection(scope="orbit")))
+    about, _ = subset_calibration(Request(view, Selection(scope="orbit")))
     verdicts = [
         f"{one['model']} {one['verdict']}, ECE {one['value']:.3f} ({one['low']:.3f} to "
         f"{one['high']:.3f})"
@@ -178,12 +142,14 @@ def _named_sets(view: ScanView, samples: Array) -> list[Json]:
     for one in SETS.saved(view):
         with contextlib.suppress(UnknownSet):  # its file was removed or altered
             bits = packed_subset(mask_of_set(view, one.hash)[samples])
-            found.append({"name": one.name, "hash": one.hash, "bits": as_text(bits.tobytes())})
+            found.append(
+                {"name": one.name, "hash": one.hash, "bits": wire.as_base64(bits.tobytes())}
+            )
     return found
 
 
 def _state(
-    view: ScanView, chosen: ChosenSamples, methods: Sequence[str], facts: Json
+    view: ScanView, chosen: contents.ChosenSamples, methods: Sequence[str], facts: Json
 ) -> tuple[Json, Json]:
     state, arrays = state_of(view, [{"name": view.name, "title": page_title(view)}])
     traveling = facts.get("traveling", {}).get("models", [])
@@ -197,7 +163,8 @@ def _state(
         "exports": ["csv", "indices"],
         "move": {**state["move"], "exact": view.group.exact_on_grid},
         "views": {
-            part: _FALLBACKS[part] if name == PNG else name for part, name in state["views"].items()
+            part: _FALLBACKS[part] if name == wire.PNG else name
+            for part, name in state["views"].items()
         },
         "report": facts,
     }
@@ -219,7 +186,7 @@ def _state(
 def _variables(view: ScanView) -> list[str]:
     """List the variables with one number per position that a page may request."""
     metrics = [metric for metric in view.metrics.values() if metric.per_sample]
-    every = itertools.product(metrics, report_references(view))
+    every = itertools.product(metrics, contents.report_references(view))
     return [*dict.fromkeys([*itertools.starmap(view.variable, every), *_scalars(view)])]
 
 
@@ -228,7 +195,7 @@ def _scalars(view: ScanView) -> list[str]:
     return [name for name, dims in view.reader.dims.items() if dims == PLACE]
 
 
-def _values(view: ScanView, variable: str, samples: Array) -> Array | Quantized:
+def _values(view: ScanView, variable: str, samples: Array) -> Array | wire.Quantized:
     """Return the responses `[M, n, K]` of some samples; M is 1 if they involve no model."""
     shared = variable in view.reader and not view.reader.by_model(variable)
     models = [0] if shared else range(len(view.models))
@@ -240,11 +207,11 @@ def _values(view: ScanView, variable: str, samples: Array) -> Array | Quantized:
             found[place, here] = block[samples[here] - rows.start]
     whole = variable in ("correct", "agrees")
     if whole or _are_bytes(found):
-        return quantize(found, 8, 0.0, 254.0 if np.isnan(found).any() else 255.0)
+        return wire.quantize(found, 8, 0.0, 254.0 if np.isnan(found).any() else 255.0)
     name = {"score_vs_consensus": "score"}.get(variable, variable)
     if name in view.metrics and view.metrics[name].unit == "share":
-        return quantize_log_odds(found)
-    return quantize(found, 16) if variable == "action_defect" else found
+        return wire.quantize_log_odds(found)
+    return wire.quantize(found, 16) if variable == "action_defect" else found
 
 
 def _are_bytes(values: Array) -> bool:
@@ -264,7 +231,7 @@ def _columns(view: ScanView, samples: Array) -> bytes:
         else:
             kind = np.float32 if column.kind == "number" else np.int32
             arrays[name] = values[..., samples].astype(kind)
-    return encode_report_part({"texts": texts}, arrays)
+    return wire.encode_report_part({"texts": texts}, arrays)
 
 
 BLOCK_BYTES = 4 << 20
@@ -274,7 +241,7 @@ MOST_MOVED_BYTES = 64 << 20
 """The same for truth and consensus transformed along the orbit."""
 
 
-Block = tuple[dict[str, int], dict[str, Array | Quantized]]
+Block = tuple[dict[str, int], dict[str, Array | wire.Quantized]]
 """The steps and arrays of some samples: `input/NAME [n, ...]`, `detail/NAME [M, n, K, ...]`, ..."""
 
 
@@ -320,10 +287,10 @@ class ReportBlocks:
             yield self._block(self.samples[start : start + self.size])
 
     def _block(self, samples: Array) -> Block:
-        arrays: dict[str, Array | Quantized] = {}
+        arrays: dict[str, Array | wire.Quantized] = {}
         for name, values in _inputs(self.view, samples).items():
             span = self.spans.get(name)
-            arrays[f"input/{name}"] = values if span is None else quantize(values, 8, *span)
+            arrays[f"input/{name}"] = values if span is None else wire.quantize(values, 8, *span)
         steps: dict[str, int] = {}
         for name in self.details:
             values, step = _thinned(self._shown(name, samples), 3)
@@ -342,13 +309,13 @@ class ReportBlocks:
     def _shown(self, name: str, samples: Array) -> Array:
         return drawn_on_page(_rows(self.view, name, samples), self.view.reader.dims[name])
 
-    def _drawn(self, name: str, values: Array) -> Array | Quantized:
+    def _drawn(self, name: str, values: Array) -> Array | wire.Quantized:
         """Quantize class probabilities to 256 steps, maps and fields to 65,536; keep the rest."""
         row, column = self.view.reader.dims[name][-2:]
         if name == "probabilities" or (name == "consensus" and column == "class"):
-            return quantize(values, 8, 0.0, 1.0)
+            return wire.quantize(values, 8, 0.0, 1.0)
         is_map = row.endswith("row") and column.endswith("column")
-        return quantize(values, 16) if is_map else values
+        return wire.quantize(values, 16) if is_map else values
 
 
 def _outputs_that_fit(view: ScanView, samples: int) -> tuple[dict[str, int], list[str]]:

@@ -12,23 +12,20 @@ import shutil
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from ... import __version__
 from ..._text import counted
 from ...errors import InputError, whole_number
-from ...store import Json
+from ...store import Json, Scan
 from ..bundling import bundle, icon, web_sources, web_style
 from ..session.scan_state import page_title
-from ..wire import as_text
-from .contents import FEWEST, ChosenSamples, check_report_methods, planned_report_maps
-from .report_parts import chosen_samples, report_parts_of, report_references
+from ..session.scan_view import ScanView
+from ..wire import as_base64
+from . import contents
+from .report_parts import report_parts_of
 from .traveling import RUNTIME, TravelingModels, check_traveling_models, traveling_models
-
-if TYPE_CHECKING:
-    from ...store import Scan
-    from ..session.scan_view import ScanView
 
 SAMPLES = 2_000
 FEW_SAMPLES = 100
@@ -148,18 +145,18 @@ def build_report(
     advance: Callable[[str], None] = lambda work: None,
 ) -> tuple[Heading, dict[str, bytes]]:
     """Build the parts of a report, with its title and footer."""
-    check_report_methods(methods)
+    contents.check_report_methods(methods)
     if samples is not None:
-        samples = whole_number("samples", samples, FEWEST, other="None or ")
+        samples = whole_number("samples", samples, contents.FEWEST, other="None or ")
     advance("selecting samples")
-    chosen = chosen_samples(view, samples)
-    plan = planned_report_maps(view, methods, report_references(view), len(chosen.samples))
+    chosen = contents.chosen_samples(view, samples)
+    plan = contents.planned_report_maps(view, methods, len(chosen.samples))
     about = {**report_facts(view, chosen), "maps": plan.note()}
     if models is not None:
         outputs = view.scan.record.task.settings["outputs"]
         about["traveling"] = {"models": models.names, "outputs": outputs}
         about["versions"] |= {RUNTIME: models.version}
-    parts = dict(report_parts_of(view, chosen, methods, about, advance))
+    parts = dict(report_parts_of(view, chosen, plan, about, advance))
     parts |= {} if models is None else models.parts
     return (title or page_title(view), report_footer(about)), parts
 
@@ -195,7 +192,7 @@ def _unwritable(target: Path, why: object) -> InputError:
     return InputError("path", problem=f"{str(target)!r} cannot be written: {why}")
 
 
-def report_facts(view: ScanView, chosen: ChosenSamples) -> Json:
+def report_facts(view: ScanView, chosen: contents.ChosenSamples) -> Json:
     """Return what a reader must know about a report."""
     record = view.scan.record
     now = datetime.datetime.now(datetime.UTC)
@@ -216,7 +213,7 @@ def report_facts(view: ScanView, chosen: ChosenSamples) -> Json:
     }
 
 
-def _note(chosen: ChosenSamples) -> str:
+def _note(chosen: contents.ChosenSamples) -> str:
     if not chosen.how:
         return ""
     return (
@@ -284,7 +281,7 @@ def single_page(heading: Heading, parts: Mapping[str, bytes], runtime: str = "")
     (True, True)
     """
     data = "".join(
-        f'<script type="text/plain" id="part:{html.escape(name)}">{as_text(part)}</script>\n'
+        f'<script type="text/plain" id="part:{html.escape(name)}">{as_base64(part)}</script>\n'
         for name, part in parts.items()
     )
     return _page_text(heading, data, False, runtime)
@@ -297,7 +294,7 @@ def write_report_folder(
     remove_report(path)
     (path / "parts").mkdir(parents=True, exist_ok=True)
     for name, part in parts.items():
-        kept = f"[{json.dumps(name)}] = {json.dumps(as_text(part))};\n"
+        kept = f"[{json.dumps(name)}] = {json.dumps(as_base64(part))};\n"
         text = f"(globalThis.orbicalParts ??= {{}}){kept}"
         (path / "parts" / report_file_name(name)).write_text(text, "ascii")
     page = path / "index.html"
@@ -334,4 +331,4 @@ def report_file_name(part: str) -> str:
 
 
 def _hash(text: str) -> str:
-    return f"'sha256-{as_text(hashlib.sha256(text.encode()).digest())}'"
+    return f"'sha256-{as_base64(hashlib.sha256(text.encode()).digest())}'"

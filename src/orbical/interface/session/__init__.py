@@ -7,6 +7,6 @@ can use the same session at the same time.
 
 from __future__ import annotations
 
-from .dispatch import KINDS, Session
+from .session import KINDS, Session
 
 __all__ = ["KINDS", "Session"]

@@ -22,19 +22,11 @@ from ...calibration import (
     reliability,
 )
 from ...store import Json
+from . import subset_curves
 from .class_answers import has_class_answers, has_sets
 from .element_columns import columns_of_view, elements_alike, pairs_of_signed
 from .request import Answer, Request, Subset, unavailable
 from .scan_view import ScanView
-from .subset_curves import (
-    ENDS,
-    LEAST,
-    MOST_AT_ONCE,
-    WITH_INTERVAL,
-    interval_ends,
-    measures_over,
-    subset_measure_rows,
-)
 
 Array = np.ndarray
 
@@ -61,7 +53,7 @@ def page_calibration_faces(view: ScanView) -> list[str]:
     return ["reliability", *(name for name, there in sets if there)]
 
 
-def calibration(request: Request) -> Answer:
+def subset_calibration(request: Request) -> Answer:
     """Answer the reliability diagram, the cumulative curves and errors of each model shown."""
     view, subset = request.view, request.subset
     known = page_calibration_faces(view)
@@ -98,7 +90,7 @@ def _of_parts(subset: Subset, parts: str, model: int, place: int | None) -> Json
     steps = np.linspace(0, 1, CURVE_POINTS)
     sums_of_bins = [np.append(0, np.cumsum(part.numpy())) for part in _terms(diagram)]
     curves = [np.interp(steps, order, part) for part in sums_of_bins]
-    return _plot(diagram, curves, interval_ends(error))
+    return _plot(diagram, curves, subset_curves.interval_ends(error))
 
 
 def _binned(sure: Array, right: Array) -> Array:
@@ -110,13 +102,13 @@ def _binned(sure: Array, right: Array) -> Array:
 
 
 def calibration_along(request: Request) -> list[Answer]:
-    """Answer as `calibration` does at each element, and last over whole orbits, in one pass."""
+    """Answer `subset_calibration` of each element, and last of whole orbits, in one pass."""
     subset, elements = request.subset, range(len(request.view.group))
-    errors = measures_over(subset, WITH_INTERVAL)
-    step = max(1, MOST_AT_ONCE // max(1, subset.count))
+    errors = subset_curves.measures_over(subset, subset_curves.WITH_INTERVAL)
+    step = max(1, subset_curves.MOST_AT_ONCE // max(1, subset.count))
     each = []
     for model in request.models:
-        ends = np.stack([errors[part][model] for part in ENDS], -1)
+        ends = np.stack([errors[part][model] for part in subset_curves.ENDS], -1)
         # Small arrays kept between the large ones of each turn would keep that memory in pieces.
         sizes = _DRAWN.items()
         drawn = {name: np.empty((len(elements), size), kind) for name, (size, kind) in sizes}
@@ -132,7 +124,7 @@ def calibration_along(request: Request) -> list[Answer]:
         _answer(request.but(element=element, scope="element"), [*plots])
         for element, plots in enumerate(zip(*each, strict=True))
     ]
-    return [*answers, calibration(request.but(scope="orbit"))]
+    return [*answers, subset_calibration(request.but(scope="orbit"))]
 
 
 def _answer(request: Request, plots: list[Json]) -> Answer:
@@ -174,10 +166,10 @@ def _of(subset: Subset, model: int, place: int | None) -> Json:
     if place is not None:
         return _plots(*_all_at(subset, model, [place]))[0]
     count = len(_at(subset, model, subset.view.group.identity)[0])
-    if count < LEAST:
+    if count < subset_curves.LEAST:
         return _too_few(count)
     diagram, error = pooled_calibration(subset, model)
-    return _plot(diagram, _curves(*_along(subset, model)), interval_ends(error))
+    return _plot(diagram, _curves(*_along(subset, model)), subset_curves.interval_ends(error))
 
 
 def _plots(sure: Array, right: Array, ends: Array | None = None) -> list[Json]:
@@ -191,18 +183,18 @@ def _plots(sure: Array, right: Array, ends: Array | None = None) -> list[Json]:
     plots = [_too_few(0)] * len(sure)
     for places, *given in elements_alike(sure, right):
         count = given[0].shape[1]
-        if count < LEAST:
+        if count < subset_curves.LEAST:
             for place in places:
                 plots[place] = _too_few(count)
             continue
         pair = [torch.from_numpy(part) for part in given]
         diagrams, curves = reliability(*pair, bins=BINS), _curves(pair[0], pair[1], None)
         if ends is None:
-            found = subset_measure_rows(WITH_INTERVAL, pair)
-            mine = np.stack([found[part] for part in ENDS], -1)
+            found = subset_curves.subset_measure_rows(subset_curves.WITH_INTERVAL, pair)
+            mine = np.stack([found[part] for part in subset_curves.ENDS], -1)
         else:
             mine = ends[places]
-        said = caution(WITH_INTERVAL, evidence_of_pairs(pair[1]))
+        said = caution(subset_curves.WITH_INTERVAL, evidence_of_pairs(pair[1]))
         for row, place in enumerate(places):
             diagram = Reliability(**{name: part[row] for name, part in vars(diagrams).items()})
             drawn = [curve[row] for curve in curves]
@@ -220,7 +212,7 @@ def _plot(
     value, low, high, expected = map(float, ends)
     sure, right = (float(part.sum()) for part in _terms(diagram))
     error = {
-        "name": WITH_INTERVAL,
+        "name": subset_curves.WITH_INTERVAL,
         "value": value,
         "low": low,
         "high": high,

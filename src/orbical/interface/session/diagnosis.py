@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..._trees import concatenate, to_device, tree_map
-from ...errors import InputError, OrbicalError, check_name
+from ...errors import InputError, OrbicalError, check_name, check_type
 from ...groups import chart_of
 from ...nero import failures as find_failures
 from ...nero import mean_of_curves
@@ -98,7 +98,7 @@ def advice(request: Request) -> Answer:
     return view.cache.get_or_compute("advice", compute)
 
 
-def choices(view: ScanView) -> Json:
+def whatif_choices(view: ScanView) -> Json:
     """Return what can be changed about the predictions of a scan."""
     from ...advice import RECALIBRATED
 
@@ -128,9 +128,8 @@ def whatif(request: Request) -> Answer:
         return unavailable(
             "what if needs labels, and one class with its confidence for each sample"
         )
-    if not isinstance(given, dict):
-        raise InputError("change", "an object", type(given))
-    known = choices(view)
+    check_type("change", given, dict, "an object")
+    known = whatif_choices(view)
     for name, value in given.items():
         check_name("change", name, known)
         if value not in known[name]:

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ...errors import InputError, check_name, unknown_name, whole_number
 from ...store import Json
 from ..selection import Clause
-from .filter_columns import (
-    Column,
-    filter_column_ends,
-    filter_keys,
-    filter_title,
-    sample_columns,
-    values_of,
-)
+from . import filter_columns
 from .request import Answer, Request
 from .scan_view import ScanView
 
@@ -29,7 +20,7 @@ MOST_COLUMNS = 32
 _BY_METRIC = ("worst", "best", "variable")
 
 
-def listed(request: Request) -> Answer:
+def listed_samples(request: Request) -> Answer:
     """Answer `count` samples of the sorted subset from `start`, with the numbers they are by."""
     view, order = request.view, request.selection.order
     start = whole_number("start", request.message.get("start", 0), 0)
@@ -68,13 +59,13 @@ def _sorted_by(request: Request) -> tuple[Array, bool, str, str]:
         falling = spread or (order == "best") == (metric.higher_is_better is not False)
         unit = "number" if spread and metric.unit != "share" else metric.unit
         return values, falling, title, unit
-    every = sample_columns(request.view)
+    every = filter_columns.sample_columns(request.view)
     columns = {name: column for name, column in every.items() if column.kind == "number"}
     name = order.removeprefix("-")
     if name not in columns:
         raise unknown_name("selection order", order, [*_BY_METRIC, *columns])
-    values = values_of(request.view, columns[name], of)
-    title = filter_title(request.view, columns[name], of)
+    values = filter_columns.values_of(request.view, columns[name], of)
+    title = filter_columns.filter_title(request.view, columns[name], of)
     return values, order.startswith("-"), title, columns[name].unit
 
 
@@ -92,29 +83,19 @@ def _first(values: Array, falling: bool, mask: Array | None, count: int) -> Arra
     return order
 
 
-@dataclass(frozen=True)
-class Bins:
-    """The bin of each sample.
-
-    Attributes:
-        codes: `[N]`; -1 if a sample has no value.
-        count: The number of bins.
-        edges: The edges of bins of numbers, without that of values that never occur.
-    """
-
-    codes: Array
-    count: int
-    edges: list[float] | None = None
+Bins = tuple[Array, int, list[float] | None]
+"""The bin of each sample `[N]`, -1 if it has no value; how many bins there are; and the edges of
+bins of numbers, without that of values that never occur."""
 
 
-def histograms(request: Request) -> Answer:
+def column_histograms(request: Request) -> Answer:
     """Answer for each column how many samples are in its bins: of all, and of the subset.
 
     The subset is that of the other columns' clauses, so that a brush can be moved where it leaves
     nothing. Numbers that are endless, such as the first failure of what never fails, are in a last
     bin of their own.
     """
-    columns = sample_columns(request.view)
+    columns = filter_columns.sample_columns(request.view)
     about: list[Json] = []
     arrays: dict[str, Array] = {}
     for place, (name, model) in enumerate(_asked_for(request.message)):
@@ -123,24 +104,24 @@ def histograms(request: Request) -> Answer:
         if column.kind == "text":
             about.append({"column": name, "model": model})
             continue
-        bins = _bins_of(request.view, column, model)
+        codes, count, edges = _bins_of(request.view, column, model)
         clauses = request.selection.filter
         others = tuple(text for text in clauses if not _is_of(text, name, model))
         left = request.but(filter=others).subset
         for kind, rows in (("all", slice(None)), ("kept", left.rows)):
-            counts = np.bincount(bins.codes[rows] + 1, minlength=bins.count + 1)[1:]
+            counts = np.bincount(codes[rows] + 1, minlength=count + 1)[1:]
             arrays[f"{place}/{kind}"] = counts.astype(np.int32)
-        about.append({"column": name, "model": model, "edges": bins.edges})
+        about.append({"column": name, "model": model, "edges": edges})
     return {"columns": about}, arrays
 
 
-def _bins_of(view: ScanView, column: Column, model: str) -> Bins:
+def _bins_of(view: ScanView, column: filter_columns.Column, model: str) -> Bins:
     """Return the bins of a column, computed once."""
 
     def compute() -> Bins:
-        values = values_of(view, column, model)
+        values = filter_columns.values_of(view, column, model)
         if column.kind == "category":
-            return Bins(values, len(filter_keys(view, column)))
+            return values, len(filter_columns.filter_keys(view, column)), None
         return _numeric_bins(values, column.ends)
 
     return view.cache.get_or_compute(("bins", column.name, model), compute)
@@ -149,10 +130,10 @@ def _bins_of(view: ScanView, column: Column, model: str) -> Bins:
 def _numeric_bins(values: Array, ends: list[float] | None) -> Bins:
     """Return bins of equal width; values beyond the ends are in the first and the last.
 
-    >>> _numeric_bins(np.array([0.0, 1.0, 1.0, np.inf, np.nan]), None).codes.tolist()
+    >>> _numeric_bins(np.array([0.0, 1.0, 1.0, np.inf, np.nan]), None)[0].tolist()
     [0, 1, 1, 2, -1]
     """
-    low, high = ends or filter_column_ends(values)
+    low, high = ends or filter_columns.filter_column_ends(values)
     endless = np.isposinf(values)
     seen = values[np.isfinite(values)]
     distinct = len(np.unique(seen[:: max(1, len(seen) // 10_000)]))
@@ -162,7 +143,7 @@ def _numeric_bins(values: Array, ends: list[float] | None) -> Bins:
         codes = ((values - low) / width).clip(0, count - 1)
     codes = np.where(np.isnan(values), -1, np.where(endless, count, codes)).astype(np.int32)
     edges = [low + width * edge for edge in range(count + 1)]
-    return Bins(codes, count + int(endless.any()), edges)
+    return codes, count + int(endless.any()), edges
 
 
 def _asked_for(message: Json) -> list[tuple[str, str]]:

@@ -18,7 +18,7 @@ from .calibration_plots import pooled_calibration
 from .request import Answer, Request, Subset, keep_set, mask_of_set
 from .scan_view import Metric, ScanView
 from .subset_curves import (
-    SAID,
+    CAUTION,
     counted_in_view,
     measures_over,
     page_curve_header,
@@ -66,8 +66,8 @@ def runs(request: Request, scans: Mapping[str, ScanView]) -> Answer:
                     "count": run.count,
                     "same": run.same,
                     "paired": paired,
-                    "caution": first_interval_caution(curve[SAID][model]),
-                    "difference_caution": first_interval_caution(apart[SAID][row]),
+                    "caution": first_interval_caution(curve[CAUTION][model]),
+                    "difference_caution": first_interval_caution(apart[CAUTION][row]),
                     **{name: _finite(values[model]) for name, values in numbers.items()},
                 }
             )
@@ -146,7 +146,7 @@ def _curve(run: Run, metric: Metric) -> dict[str, Array]:
         return _mean(run, metric.name)
     curve = measures_over(run, metric.name)
     missing = np.full_like(curve["values"], np.nan)
-    return {SAID: np.full(missing.shape, ""), **dict.fromkeys(ENDS, missing), **curve}
+    return {CAUTION: np.full(missing.shape, ""), **dict.fromkeys(ENDS, missing), **curve}
 
 
 def _difference(
@@ -162,7 +162,7 @@ def _difference(
         for name in (run.view.models[model] for model in models)
     ]
     shape = len(models), len(run.view.group)
-    found = {name: np.full(shape, np.nan) for name in ENDS} | {SAID: np.full(shape, "", object)}
+    found = {name: np.full(shape, np.nan) for name in ENDS} | {CAUTION: np.full(shape, "", object)}
     rows = [row for row, other in enumerate(others) if other >= 0]
     pairs = tuple((models[row], others[row]) for row in rows)
     if not pairs:
@@ -189,8 +189,8 @@ def _difference(
             for of, one in curves
         )
         parts = [*_unpaired(*([curve[name] for name in ENDS] for curve in (mine, its)))]
-        said = np.where(mine[SAID] != "", mine[SAID], its[SAID])
-    for name, part in zip((*ENDS, SAID), (*parts, said), strict=True):
+        said = np.where(mine[CAUTION] != "", mine[CAUTION], its[CAUTION])
+    for name, part in zip((*ENDS, CAUTION), (*parts, said), strict=True):
         found[name][rows] = part
     return paired, found
 

@@ -14,14 +14,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from ...embedding import (
-    METHODS,
-    NEIGHBORS,
-    Components,
-    embedded_positions,
-    embedding_components,
-    principal_components,
-)
+from ... import embedding
 from ...errors import InputError, check_name
 from ...store import Json
 from ..background import Progress
@@ -55,10 +48,10 @@ class SampleMap:
 
 def available_map_methods() -> list[str]:
     """List the methods that are available with the installed packages."""
-    return [name for name in METHODS if name != "umap" or find_spec("umap") is not None]
+    return [name for name in embedding.METHODS if name != "umap" or find_spec("umap") is not None]
 
 
-def embedding(request: Request) -> Answer:
+def map_answer(request: Request) -> Answer:
     """Answer the map of a selection, `xy [N, 2]`."""
     points = sample_map(request)
     about = {**_stated(request), "explained": points.explained, "note": points.note}
@@ -82,14 +75,14 @@ def _stated(request: Request) -> Json:
 
 
 def _key(request: Request) -> tuple[str, str, tuple[int, ...], str]:
-    check_name("selection method", request.selection.method, METHODS)
+    check_name("selection method", request.selection.method, embedding.METHODS)
     return "map", request.selection.method, tuple(request.embedded), request.reference
 
 
 def _make(request: Request) -> SampleMap:
     view, method, progress = request.view, request.selection.method, request.progress
     variable = view.variable(view.metrics["score"], request.reference)
-    found = _components(view, request.embedded, variable, embedding_components(method, 2))
+    found = _components(view, request.embedded, variable, embedding.embedding_components(method, 2))
     finished = np.isfinite(found.scores[0]).all(1)
     count = int(finished.sum())
     if count < 4:
@@ -103,7 +96,7 @@ def _make(request: Request) -> SampleMap:
         return xy
 
     if method == "pca" or not points.size:
-        placed = embedded_positions(points, "pca", 2, 0)
+        placed = embedding.embedded_positions(points, "pca", 2, 0)
     else:
         some = min(count, REPRESENTATIVES)
         if request.watched and count > 2 * COARSE:
@@ -111,20 +104,22 @@ def _make(request: Request) -> SampleMap:
             progress.tell(0.0, "", (_stated(request), {"xy": spread(coarse)}))
         with progress.interruptible():
             if some == count:
-                placed = embedded_positions(points, method, 2, 0)
+                placed = embedding.embedded_positions(points, method, 2, 0)
             else:
                 placed = _by_representatives(points, method, some)
                 note = f"{some:,} of {count:,} samples embedded, the rest by their neighbors"
     return SampleMap(spread(placed), found.explained if method == "pca" else None, note)
 
 
-def _components(view: ScanView, models: list[int], variable: str, most: int) -> Components:
+def _components(
+    view: ScanView, models: list[int], variable: str, most: int
+) -> embedding.Components:
     """Return the principal components of the samples, computed once."""
     sums = view.moments(variable)
 
-    def compute() -> Components:
+    def compute() -> embedding.Components:
         with view.passes.turn():
-            return principal_components(view.reader, variable, [models], sums, most)
+            return embedding.principal_components(view.reader, variable, [models], sums, most)
 
     return view.cache.get_or_compute(("components", tuple(models), variable, most), compute)
 
@@ -143,12 +138,12 @@ def _by_representatives(points: Array, method: str, most: int) -> Array:
     from scipy.spatial import cKDTree
 
     chosen = np.unique(np.linspace(0, len(points) - 1, most).astype(int))
-    some = embedded_positions(points[chosen], method, 2, 0)
+    some = embedding.embedded_positions(points[chosen], method, 2, 0)
     if method == "ica":  # linear, so the representatives determine it
         flat = points[chosen, :2] - points[chosen, :2].mean(0)
         turn, *_ = np.linalg.lstsq(flat, some - some.mean(0), rcond=None)
         return np.asarray((points[:, :2] - points[chosen, :2].mean(0)) @ turn + some.mean(0))
-    near = min(3, NEIGHBORS, len(chosen))
+    near = min(3, embedding.NEIGHBORS, len(chosen))
     distance, index = cKDTree(points[chosen, :10]).query(points[:, :10], k=near)
     share = 1 / (distance + 1e-9)
     share /= share.sum(1, keepdims=True)

@@ -14,7 +14,7 @@ from ..orbit_positions import OrbitLocator
 from ..selection import Selection
 from .calibration_plots import page_calibration_faces
 from .filter_columns import filters_for_page
-from .listing import listed
+from .listing import listed_samples
 from .request import Answer, Request
 from .sample_maps import available_map_colors, available_map_methods
 from .scan_view import PLACE, UNITLESS, ScanView
@@ -39,7 +39,7 @@ NOUNS = {
 
 def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
     """Describe a scan: its task, models, group, metrics and available requests."""
-    from ..export import available
+    from ..export import available_exports
 
     record, group = view.scan.record, view.group
     live = view.live
@@ -82,7 +82,7 @@ def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
         "consistency": counted_in_view(view),
         "runs": False,  # by itself a scan is compared with none
         "complete": view.complete,
-        "exports": available(),
+        "exports": available_exports(),
         "version": __version__,
         "move": record.task.input if {*group.parts} <= {*PARTS, "rows"} | OF_OUTPUTS else {},
     }
@@ -120,7 +120,7 @@ def _telling_sample(view: ScanView, model: int, element: int) -> int:
     """
     variable = view.variable(view.metrics["score"], view.reference(Selection()))
     request = Request(view, Selection(order="variable"), {"count": FIRST_LISTED})
-    listed_first = [int(one) for one in listed(request)[1]["samples"]] or [0]
+    listed_first = [int(one) for one in listed_samples(request)[1]["samples"]] or [0]
     models = range(len(view.models))
     scores = [[view.response(variable, one, at) for one in listed_first] for at in models]
     sign = 1 if view.metrics["score"].higher_is_better is not False else -1

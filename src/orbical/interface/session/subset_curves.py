@@ -10,24 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...calibration import (
-    MEASURES,
-    Interval,
-    along_orbit,
-    ascending,
-    first_interval_caution,
-    interval,
-)
+from ... import calibration, nero
 from ...errors import InputError, check_name, whole_number
-from ...nero import (
-    SHARES,
-    Sums,
-    answer_names,
-    changed_share,
-    changes_are_binary,
-    sample_changes,
-    values_over,
-)
 from ...store import Json, StoredArrays
 from ..selection import Clause
 from .element_columns import columns_of_view, elements_alike, response_columns
@@ -41,7 +25,7 @@ WITH_INTERVAL = "ece"
 """The measure whose interval is fast enough to be drawn at every element."""
 ENDS = ("values", "low", "high", "expected")
 """A measure, the ends of its interval, and what it is for a calibrated model."""
-SAID = "caution"
+CAUTION = "caution"
 """Why the ends of an interval may be too near, or ""."""
 LEAST = 3
 """The least number of samples for a measure."""
@@ -72,9 +56,9 @@ def aggregate(request: Request) -> Answer:
 def subset_cautions(request: Request, curves: Mapping[str, Array]) -> Json:
     """Return the caution of the band of each model shown that needs one, if any does."""
     each = {
-        name: first_interval_caution(curves[SAID][model])
+        name: calibration.first_interval_caution(curves[CAUTION][model])
         for name, model in zip(request.names, request.models, strict=True)
-        if SAID in curves
+        if CAUTION in curves
     }
     found = {name: text for name, text in each.items() if text}
     return {"cautions": found} if found else {}
@@ -99,7 +83,7 @@ def _axis_of(metric: Metric, values: Array) -> list[float]:
     return [low, high if high > low else low + 1.0]
 
 
-def subset_sums(subset: Subset, variable: str) -> Sums:
+def subset_sums(subset: Subset, variable: str) -> nero.Sums:
     """Return the sums of a variable over the samples of a subset."""
     view = subset.view
     sums = view.moments(variable)
@@ -120,12 +104,12 @@ def subset_mean(subset: Subset, metric: Metric) -> dict[str, Array]:
         sums = subset_sums(subset, variable)
         with view.passes.turn():
             sets = None if subset.mask is None else np.where(subset.mask, 0, -1)
-            values = values_over(view.reader, variable, sets)
+            values = nero.values_over(view.reader, variable, sets)
             bounds = (0.0, 1.0) if metric.unit == "share" else None
             ends = sums.interval(bounds, metric.low, values=values)
         found = {name: part[:, 0] for name, part in zip(ENDS, ends, strict=False)}
         said = np.broadcast_to(np.asarray(ends.caution, dtype=object), ends[0].shape)
-        return found | {SAID: said[:, 0]}
+        return found | {CAUTION: said[:, 0]}
 
     return view.cache.get_or_compute(("mean", variable, *subset.key), compute)
 
@@ -138,7 +122,7 @@ def measures_over(subset: Subset, name: str) -> dict[str, Array]:
 
 def prepare_measures(subset: Subset, names: Iterable[str]) -> None:
     """Compute several measures of a subset in one pass; `measures_over` then has them."""
-    pairs = [name for name in names if MEASURES[name].kind == "pair"]
+    pairs = [name for name in names if calibration.MEASURES[name].kind == "pair"]
     found = _of_pairs(subset.view, pairs, subset.reference, [subset.mask])[0] if pairs else {}
     for name, curves in found.items():
         key = _measure_key(subset, name)
@@ -153,7 +137,7 @@ def _measured(
     view: ScanView, name: str, reference: str, masks: Sequence[Array | None]
 ) -> list[dict[str, Array]]:
     """Compute a measure of several subsets at every element, from the outputs that are there."""
-    if MEASURES[name].kind == "pair":
+    if calibration.MEASURES[name].kind == "pair":
         return [found[name] for found in _of_pairs(view, [name], reference, masks)]
     return [{"values": _of_variances(view, name, mask)} for mask in masks]
 
@@ -165,7 +149,7 @@ def _of_variances(view: ScanView, name: str, mask: Array | None) -> Array:
         data = data.isel(sample=np.flatnonzero(mask))
     if data.sizes["sample"] < LEAST:
         return np.full((len(view.models), len(view.group)), np.nan)
-    return np.asarray(along_orbit(data, name).values)
+    return np.asarray(calibration.along_orbit(data, name).values)
 
 
 def _of_pairs(
@@ -185,7 +169,7 @@ def _of_pairs(
                     continue
                 pair = [torch.from_numpy(part) for part in given]
                 if len(names) > 1:  # most measures begin by sorting
-                    ordered, order = ascending(pair[0])
+                    ordered, order = calibration.ascending(pair[0])
                     pair = [ordered, pair[1].gather(-1, order)]
                 for name, curves in subset.items():
                     for part, values in subset_measure_rows(name, pair).items():
@@ -196,19 +180,19 @@ def _of_pairs(
 def _unknown(name: str, shape: tuple[int, int]) -> dict[str, Array]:
     if name != WITH_INTERVAL:
         return {"values": np.full(shape, np.nan)}
-    return {part: np.full(shape, np.nan) for part in ENDS} | {SAID: np.full(shape, "", object)}
+    return {part: np.full(shape, np.nan) for part in ENDS} | {CAUTION: np.full(shape, "", object)}
 
 
 def subset_measure_rows(name: str, pair: list[Tensor]) -> dict[str, Array]:
     """Return a measure of pairs `[k, n]`, with the ends of its interval if that is fast."""
     if name != WITH_INTERVAL:
-        return {"values": MEASURES[name](*pair).detach().numpy()}
-    error = interval(name, *pair)
+        return {"values": calibration.MEASURES[name](*pair).detach().numpy()}
+    error = calibration.interval(name, *pair)
     found = {part: end.numpy() for part, end in zip(ENDS, interval_ends(error), strict=True)}
-    return found | {SAID: error.caution}
+    return found | {CAUTION: error.caution}
 
 
-def interval_ends(error: Interval) -> tuple[Tensor, ...]:
+def interval_ends(error: calibration.Interval) -> tuple[Tensor, ...]:
     """Return a measure, the ends of its interval, and what it is for a calibrated model."""
     return error.value, error.low, error.high, error.calibrated
 
@@ -266,7 +250,7 @@ def _of_groups(subset: Subset, column: Column, metric: Metric) -> tuple[Array, A
     counts = np.bincount(codes[codes >= 0], minlength=groups)
     if metric.per_sample:
         variable = view.variable(metric, subset.reference)
-        sums: Sums = view.moments(variable)
+        sums: nero.Sums = view.moments(variable)
         if subset.mask is not None or column.name != "label" or sums.count.shape[1] < groups:
             sums = view.sums_over(variable, codes, groups)
         return sums.mean[:, :groups].transpose(1, 0, 2), counts
@@ -277,7 +261,7 @@ def _of_groups(subset: Subset, column: Column, metric: Metric) -> tuple[Array, A
 
 def counted_in_view(view: ScanView) -> str | bool:
     """Return what is counted: samples, pixels, voxels or points; False if nothing is."""
-    if not answer_names(StoredArrays(view.scan)):
+    if not nero.answer_names(StoredArrays(view.scan)):
         return False
     if "changed_pixels" not in view.reader:
         return "samples"
@@ -289,12 +273,12 @@ def counted_in_view(view: ScanView) -> str | bool:
 def consistency(request: Request) -> Answer:
     """Answer `changed` and `pairs`, `[M, 3]` each: the share and the ends of its interval."""
     each, rows = subset_changes(request.view), request.subset.rows
-    binary = changes_are_binary(StoredArrays(request.view.scan))
+    binary = nero.changes_are_binary(StoredArrays(request.view.scan))
     shares = {
-        name: changed_share(
+        name: nero.changed_share(
             each[name][request.models][:, rows], binary=binary and name == "changed"
         )
-        for name in SHARES
+        for name in nero.SHARES
     }
     about = {"count": request.subset.judged, "models": request.names}
     return about, {name: np.stack(share, -1) for name, share in shares.items()}
@@ -305,7 +289,7 @@ def subset_changes(view: ScanView) -> dict[str, Array]:
 
     def compute() -> dict[str, Array]:
         with view.passes.turn():
-            return sample_changes(StoredArrays(view.scan))
+            return nero.sample_changes(StoredArrays(view.scan))
 
     return view.cache.get_or_compute("changes", compute)
 

@@ -13,19 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from ..._arrays import callers_level
-from ...errors import InputError, OrbicalError, StoreError, check_name, unknown_name
+from ...errors import InputError, OrbicalError, StoreError, check_name, check_type, unknown_name
 from ...store import Json, Scan
 from ..background import TICK_S, DaemonPool, Progress, Stopped, yield_to_readers
 from ..live_models import Extras
 from ..selection import Selection
 from ..wire import encode
 from . import runs, sample_maps, sample_views, scan_state
-from .calibration_plots import calibration
+from .calibration_plots import subset_calibration
 from .class_answers import confusion, coverage
 from .diagnosis import advice, failures, flips, layers, whatif
 from .following import Following
-from .limits import bounds, worst_cases
-from .listing import histograms, listed
+from .listing import column_histograms, listed_samples
+from .orbit_bounds import bounds, worst_cases
 from .request import Answer, Request, UnknownSet, subset
 from .saved_lists import FINDINGS, set_names
 from .scan_view import ScanView
@@ -40,22 +40,22 @@ HANDLERS: dict[str, Callable[[Request], Answer]] = {
     "layers": layers,
     "whatif": whatif,
     "consistency": consistency,
-    "columns": histograms,
+    "columns": column_histograms,
     "spread": subset_spread,
     "classes": classes,
-    "embedding": sample_maps.embedding,
+    "embedding": sample_maps.map_answer,
     "findings": FINDINGS.answer,
     "headline": scan_state.headline,
     "color": sample_maps.color,
     "names": set_names,
     "set": sample_set,
     "subset": subset,
-    "list": listed,
+    "list": listed_samples,
     "sample": sample_views.sample,
     "hover": sample_views.hovered_samples,
     "place": sample_views.sample_at_position,
     "pinned": sample_views.pinned_samples,
-    "calibration": calibration,
+    "calibration": subset_calibration,
     "confusion": confusion,
     "coverage": coverage,
     "bounds": bounds,
@@ -186,8 +186,7 @@ class Session:
         Raises:
             InputError: If the request is malformed or cannot be answered.
         """
-        if not isinstance(message, Mapping):
-            raise InputError("request", "an object", type(message))
+        check_type("request", message, Mapping, "an object")
         kind, sequence = message.get("kind"), message.get("sequence", 0)
         if not isinstance(kind, str) or kind not in KINDS:
             raise unknown_name("kind", kind, KINDS)
@@ -246,7 +245,7 @@ class Session:
     def warm(self) -> None:
         """Compute what every page requests first, while the browser is starting."""
         with contextlib.suppress(OrbicalError):  # the page will get the error
-            for handler in (aggregate, sample_maps.embedding, calibration):
+            for handler in (aggregate, sample_maps.map_answer, subset_calibration):
                 handler(Request(self.scan_view()))
 
     def frames(self, message: Any, stopped: Callable[[], bool] = lambda: False) -> Iterator[bytes]:
