@@ -355,7 +355,7 @@ def test_bad_molecules_are_refused_before_any_work():
     pos = np.zeros((2, 2, 3))
     with pytest.raises(InputError, match=r"at least one atom, got none .* molecule 1"):
         audit(EMT(), {"pos": pos, "numbers": [[1, 1], [0, 0]]})
-    with pytest.raises(InputError, match="an unknown element for molecule 0, atom 1"):
+    with pytest.raises(InputError, match="an unknown element in molecule 0, atom 1"):
         audit(EMT(), {"pos": pos, "numbers": [[1, 300], [1, 1]]})
     with pytest.raises(InputError, match="a dictionary with pos"):
         audit(EMT(), pos)

@@ -30,8 +30,14 @@ from .point_classification import PointClassification
 from .quantities import UNITS, Quantities, quantity_rounding
 from .regression import Mixed, Regression
 from .segmentation import Segmentation
-from .structure_files import STRUCTURE_SUFFIXES, read_molecule_file
-from .structures import SYMBOLS, batch_structures, display_name, is_structure
+from .structures import (
+    STRUCTURE_SUFFIXES,
+    SYMBOLS,
+    batch_structures,
+    display_name,
+    is_structure,
+    read_molecule_file,
+)
 from .task import ACTION_DEFECT, Reader, Task, Variable
 from .text_lines import Text
 from .uncertainty import uncertainty_variances

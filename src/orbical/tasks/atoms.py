@@ -30,18 +30,15 @@ from .quantities import (
     quantity_distance,
     shaped_quantity,
 )
-from .structure_files import read_molecule_file
 from .structures import (
     NamedBatch,
-    batch_structures,
-    complete_structures,
     display_name,
     is_structure,
-    structures_from_graphs,
+    read_molecule_file,
+    read_structures,
+    structure_names,
 )
 from .task import Reader, Results, Task, Variable, per_element, per_sample
-
-__all__ = ["Atoms"]
 
 DEFAULT_QUANTITIES = ("energy", "forces")
 _INPUT = {"pos": Points(), "numbers": Rows(), "mask": Rows(), "cell": Vectors(), "pbc": Trivial()}
@@ -113,12 +110,8 @@ class Atoms(Task):
     def take(self, data: object) -> object:
         """Convert molecules, and the truth of the requested quantities, to arrays."""
         inputs, truth = _apart(data)
-        gathered = batch_structures if _are_structures(inputs) else structures_from_graphs
-        collected = gathered(inputs)
-        if collected is not None:
-            inputs, known = collected
-            truth = known if truth is None else truth
-        inputs = complete_structures(inputs)
+        inputs, known = read_structures(inputs)
+        truth = known if truth is None else truth
         flat = torch.linalg.det(inputs["cell"].double()) == 0
         if "stress" in self.quantities and bool(flat.any()):
             got = f"none in molecule {int(flat.int().argmax())}"
@@ -140,6 +133,8 @@ class Atoms(Task):
     def names(self, data: object) -> list[str] | None:
         """Return the names of the molecules, `atoms.info["name"]`."""
         inputs, _ = _apart(data)
+        if isinstance(inputs, list | tuple) and all(map(is_structure, inputs)):
+            return structure_names(inputs)
         return inputs.names if isinstance(inputs, NamedBatch) else None
 
     def usual_group(self, x: Tree) -> str:
@@ -356,7 +351,3 @@ def _apart(data: Any) -> tuple[Any, Any]:
         (inputs, known), truth = _apart(data[0]), data[1]
         return inputs, known if truth is None else truth
     return ([data] if is_structure(data) else data), None
-
-
-def _are_structures(inputs: object) -> bool:
-    return isinstance(inputs, list | tuple) and len(inputs) > 0 and is_structure(inputs[0])

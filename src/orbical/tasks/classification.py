@@ -26,9 +26,6 @@ from ._reading import (
 )
 from .task import SHARE, Reader, Results, Task, Variable, per_element
 
-__all__ = ["Choice", "Classification", "Ordinal"]
-
-
 OUTPUTS = ("logits", "probabilities")
 Representation = str | Mapping[str, Mapping[str | int, str | int]]
 """How classes move with the input."""
@@ -324,14 +321,9 @@ class Ordinal(Classification):
         self.choose_score(score, SCORES)
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
-        """Declare the scores by rank, and all probabilities."""
+        """Declare all probabilities."""
         about = super().variables(labeled)
         about["probabilities"] = per_element("class probabilities", "class")
-        if labeled:
-            about |= {
-                name: per_element(meaning, higher_is_better=False)
-                for name, meaning in SCORES.items()
-            }
         return about
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:

@@ -25,8 +25,6 @@ from ._reading import as_truth, output_of, wrong_output, wrong_truth
 from .task import About, Move, Orbit, Reader, Results, Variable, per_element, per_sample
 from .uncertainty import uncertain_outputs
 
-__all__ = ["DenseRegression"]
-
 POINTS_SIDE = {2: 16, 3: 6}
 """Points along a side of an image or a volume where errors and variances are stored.
 

@@ -32,9 +32,7 @@ from .detection_matching import (
 )
 from .task import SHARE, Reader, Results, Task, Variable, per_element
 
-__all__ = ["Detection"]
-
-MEASURES = {
+SCORES = {
     "iou": "IoU of the key object's match",
     "match_confidence": "confidence of the key object's match",
     "iou_confidence": "IoU x confidence of the key object's match",
@@ -118,7 +116,7 @@ class Detection(Task):
         window = Window(128) if input is None else as_action(input)
         self.size = size_of_view(size, window)
         super().__init__(window, Boxes(*self.size), read)
-        self.choose_score(score, MEASURES)
+        self.choose_score(score, SCORES)
         self.threshold = float(real_number("threshold", threshold, "in [0, 1]"))
         of_set = score in ("precision", "recall", "f1", "ap")
         self.score_meaning += f" at IoU {self.threshold:g}" * of_set
@@ -189,8 +187,7 @@ class Detection(Task):
             "confidence": per_element(sure, unit="share"),
         }
         if labeled:
-            shares = MEASURES | {"correct": _CORRECT}
-            variables |= {name: per_element(what, **SHARE) for name, what in shares.items()}
+            variables["correct"] = per_element(_CORRECT, **SHARE)
             judged = "1 if right, 0 if wrong, NaN if ignored"
             variables["box_correct"] = per_element(judged, "detection")
         return variables

@@ -31,11 +31,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = [
-    "Consensus", "Detections", "Pairing", "average_precision", "detection_consensus",
-    "detection_pairs", "detection_scores", "greedy_matches", "key_match", "top_detection",
-]  # fmt: skip
-
 
 def box_area(boxes: Tensor) -> Tensor:
     """Return the areas `[...]` of boxes `[..., 4]`; 0 without width or height.

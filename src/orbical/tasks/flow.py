@@ -15,8 +15,6 @@ from ._maps import MAP, MapTask, map_block_means, masked_map_mean, vector_length
 from ._reading import as_truth, output_of, wrong_truth
 from .task import Reader, Results, Variable, per_element
 
-__all__ = ["Flow", "angle_between"]
-
 MAP_SIZE = 16
 ANSWER_DIMS = ("axis", "row", "column")
 

@@ -25,8 +25,6 @@ from ._reading import (
 )
 from .task import SHARE, Reader, Results, Task, Variable, per_element
 
-__all__ = ["COCO_EDGES", "COCO_SIGMAS", "COCO_SWAPS", "KeyPoints"]
-
 COCO_SWAPS = [(left, left + 1) for left in range(1, 17, 2)]
 """The pairs of the 17 key points of COCO that a mirror exchanges."""
 _HEAD, _LIMBS = (0.026, 0.025, 0.025, 0.035, 0.035), (0.079, 0.072, 0.062, 0.107, 0.087, 0.089)
@@ -38,7 +36,7 @@ COCO_EDGES = [
 ]
 """The limbs to draw between COCO's key points."""
 CORRECT_OKS = 0.5
-MEANINGS = {"oks": "object key-point similarity", "pck": "share of points close to the true ones"}
+SCORES = {"oks": "object key-point similarity", "pck": "share of points close to the true ones"}
 
 
 class KeyPoints(Task):
@@ -112,7 +110,7 @@ class KeyPoints(Task):
         given = Images() if input is None else input
         self.size = size_of_view(size, given)
         super().__init__(given, PixelPoints(*self.size, swaps), read)
-        self.choose_score(score, MEANINGS)
+        self.choose_score(score, SCORES)
         self.swaps = None if swaps is None else checked_swaps(swaps)
         many = sigmas if isinstance(sigmas, Iterable) else [sigmas]
         self.sigmas = [float(real_number("sigmas", sigma, "> 0")) for sigma in many]
@@ -211,7 +209,6 @@ class KeyPoints(Task):
         about["confidence"] = per_element("mean confidence of the points", unit="share")
         if labeled:
             about |= {
-                **{name: per_element(meaning, **SHARE) for name, meaning in MEANINGS.items()},
                 "distance": per_element(
                     "mean distance from the true points", unit="px", higher_is_better=False
                 ),
@@ -272,7 +269,7 @@ class KeyPoints(Task):
         if target is None:
             return extras
         found = self._against(points, target, elements)
-        extras |= {name: found[name] for name in (*MEANINGS, "distance", "point_distance")}
+        extras |= {name: found[name] for name in (*SCORES, "distance", "point_distance")}
         if sure is not None:
             judged = found["point_correct"].isfinite()
             unknown = ~judged.any(-1)

@@ -15,9 +15,7 @@ from ..groups import Elements
 from ._answers import ANSWER, answer_codes
 from ._reading import as_truth, output_of, single_or_double, wrong_output, wrong_truth
 from .classification import Representation, SampleClassTask
-from .task import SHARE, Reader, Results, Variable, per_element
-
-__all__ = ["MultiLabel"]
+from .task import Reader, Results, Variable, per_element
 
 SCORES = {
     "f1": "F1 of the predicted labels",
@@ -129,16 +127,13 @@ class MultiLabel(SampleClassTask):
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare probabilities, and how well the predicted labels match."""
-        about = self.common_variables(labeled, ("class",)) | {
+        return self.common_variables(labeled, ("class",)) | {
             "probabilities": per_element("probability of each label", "class"),
             "confidence": per_element(
                 "probability that all labels are correct, if they were independent", unit="share"
             ),
             "answer": ANSWER,
         }
-        if labeled:
-            about |= {name: per_element(meaning, **SHARE) for name, meaning in SCORES.items()}
-        return about
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
         """Score probabilities `[K, B, C]` against labels."""

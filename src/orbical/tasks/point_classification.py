@@ -25,8 +25,6 @@ from ._reading import class_indices, output_of, single_or_double
 from .classification import ClassTask, class_probabilities
 from .task import SHARE, Orbit, Reader, Results, Variable, per_element, per_sample
 
-__all__ = ["PointClassification"]
-
 UNLABELED = -1
 
 

@@ -35,8 +35,6 @@ from .uncertainty import (
     uncertainty_variances,
 )
 
-__all__ = ["Mixed", "Regression"]
-
 
 class Regression(Task):
     """Predict numbers; the representation states how they move with the input.

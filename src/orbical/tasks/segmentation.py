@@ -31,8 +31,6 @@ from ._reading import class_indices, output_of
 from .classification import ClassTask, class_probabilities
 from .task import SHARE, Along, Reader, Results, Variable, per_element, per_sample
 
-__all__ = ["Segmentation"]
-
 LARGEST_CLASS = 32_000
 REGION_IOU = 0.5
 WHITE = 255

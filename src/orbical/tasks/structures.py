@@ -1,10 +1,12 @@
-"""Molecules and crystals as arrays: the data of `ase.Atoms`, padded to one number of atoms."""
+"""Molecules and crystals as arrays, padded to one number of atoms: from files, ASE and graphs."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +14,13 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from .._imports import existing_file, import_extra, reading
 from .._ragged import from_ragged, graph_fields
 from ..errors import InputError, unknown_name
 from .quantities import UNITS, missing_quantity, shaped_quantity
+
+STRUCTURE_SUFFIXES = (".xyz", ".extxyz", ".sdf", ".mol", ".db", ".traj", ".cif")
+"""Endings of the names of files with molecules."""
 
 FIELDS = ("pos", "numbers", "mask", "cell", "pbc")
 _SYMBOLS = (
@@ -44,7 +50,15 @@ def is_structure(thing: object) -> bool:
     return all(hasattr(thing, name) for name in ("positions", "numbers", "cell", "pbc"))
 
 
-def batch_structures(structures: Sequence[object]) -> tuple[Batch, Batch | None]:
+def read_structures(data: object) -> tuple[NamedBatch, Batch | None]:
+    """Return molecules in any of their forms as a batch, and the truth that they bring, or None."""
+    if isinstance(data, list | tuple) and len(data) > 0 and is_structure(data[0]):
+        return batch_structures(data)
+    inputs, truth = structures_from_graphs(data) or (data, None)
+    return complete_structures(inputs), truth
+
+
+def batch_structures(structures: Sequence[object]) -> tuple[NamedBatch, Batch | None]:
     """Collect structures, and their stored results, in one batch.
 
     Args:
@@ -67,15 +81,18 @@ def batch_structures(structures: Sequence[object]) -> tuple[Batch, Batch | None]
     if not len(structures):
         raise InputError("molecules", "at least one", "none")
     for place, one in enumerate(structures):
-        _check(place, one)
+        if not is_structure(one):
+            raise InputError("molecules", "ase.Atoms", f"{type(one).__name__} at {place}")
 
     def batched(field: str, kind: type) -> Tensor:
         each = [torch.tensor(np.array(getattr(one, field), kind)) for one in structures]
         return pad_sequence(each, batch_first=True)
 
     pos, numbers = batched("positions", float), batched("numbers", np.int64)
-    inputs = NamedBatch(pos=pos, numbers=numbers, cell=batched("cell", float))
-    inputs |= {"pbc": batched("pbc", bool), "mask": numbers > 0}
+    sizes = torch.tensor([len(one.numbers) for one in structures])  # type: ignore[attr-defined]
+    mask = torch.arange(numbers.shape[1]) < sizes[:, None]
+    lattice = {"cell": batched("cell", float), "pbc": batched("pbc", bool)}
+    inputs = complete_structures({"pos": pos, "numbers": numbers, "mask": mask, **lattice})
     inputs.names = structure_names(structures)
     return inputs, _truth(structures, numbers.shape[1])
 
@@ -161,7 +178,7 @@ def complete_structures(inputs: object) -> NamedBatch:
     if mask.shape != numbers.shape:
         shapes = tuple(numbers.shape), tuple(mask.shape)
         raise InputError("data", f"mask of shape {shapes[0]}, as numbers", shapes[1])
-    _refuse(~mask.any(1, keepdim=True), "at least one atom", "none (numbers are 0)")
+    _refuse(~mask.any(1), "at least one atom", "none")
     known = (numbers >= 1) & (numbers <= MOST_ELEMENTS)
     _refuse(mask & ~known, f"atomic numbers from 1 to {MOST_ELEMENTS}", "an unknown element")
     _refuse(mask & ~pos.isfinite().all(-1), "finite positions", "NaN or infinity")
@@ -170,9 +187,12 @@ def complete_structures(inputs: object) -> NamedBatch:
     for name, field, shape in (("cell", cell, (len(pos), 3, 3)), ("pbc", pbc, (len(pos), 3))):
         if field.shape != shape:
             raise InputError("data", f"{name} of shape {shape}", field)
-    for place, (lattice, periodic) in enumerate(zip(cell.double(), pbc, strict=True)):
-        for expected, got in _wrong_cell(lattice.numpy(force=True), periodic.numpy(force=True)):
-            raise InputError("data", expected, f"{got} for molecule {place}")
+    _refuse(~cell.isfinite().flatten(1).all(1), "a finite cell", "NaN or infinity")
+    # Left-handed cells can be used: mirrors make one of every cell.
+    along = cell.double() * pbc[..., None]
+    for count in (1, 2, 3):
+        flat = (pbc.sum(1) == count) & (torch.linalg.matrix_rank(along) < count)
+        _refuse(flat, f"a cell that spans the {count} periodic directions", "fewer")
     fields = NamedBatch(pos=pos, numbers=numbers * mask, mask=mask, cell=cell, pbc=pbc)
     fields.names = inputs.names if isinstance(inputs, NamedBatch) else None
     return fields
@@ -216,40 +236,11 @@ def display_name(name: str, numbers: Iterable[int]) -> str:
     return f"{name}, {written}" if name and name != written else written
 
 
-def _check(place: int, one: Any) -> None:
-    """Raise `InputError` for a structure that cannot be used."""
-    if not is_structure(one):
-        raise InputError("molecules", "ase.Atoms", f"{type(one).__name__} at {place}")
-    known = all(1 <= z <= MOST_ELEMENTS for z in one.numbers)
-    wrong = [
-        *([] if len(one) else [("at least one atom", "none")]),
-        *([] if known else [(f"atomic numbers from 1 to {MOST_ELEMENTS}", "an unknown element")]),
-        *([] if np.isfinite(one.positions).all() else [("finite positions", "NaN or infinity")]),
-        *_wrong_cell(np.array(one.cell), np.array(one.pbc)),
-    ]
-    for expected, got in wrong:
-        raise InputError("molecules", expected, f"{got} in molecule {place}")
-
-
-def _wrong_cell(cell: np.ndarray, pbc: np.ndarray) -> list[tuple[str, str]]:
-    """Return what was expected of a cell `[3, 3]` and what it is, if it cannot be used.
-
-    A left-handed cell can: mirrors make one of every cell.
-    """
-    if not np.isfinite(cell).all():
-        return [("a finite cell", "NaN or infinity")]
-    along = cell[pbc]
-    if not len(along) or np.linalg.matrix_rank(along) == len(along):
-        return []
-    return [(f"a cell that spans the {len(along)} periodic directions", "fewer")]
-
-
 def _refuse(wrong: Tensor, expected: str, got: str) -> None:
-    """Name the first place `[molecule, atom]` that is wrong."""
-    places = wrong.nonzero()
-    if len(places):
-        molecule, atom = places[0].tolist()
-        raise InputError("data", expected, f"{got} for molecule {molecule}, atom {atom}")
+    """Name the first place `[molecule]` or `[molecule, atom]` that is wrong."""
+    for place in wrong.nonzero().tolist():
+        where = map("{} {}".format, ("molecule", "atom"), place)
+        raise InputError("data", expected, f"{got} in {', '.join(where)}")
 
 
 def _truth(structures: Sequence[Any], most: int) -> Batch | None:
@@ -282,3 +273,61 @@ def _truth(structures: Sequence[Any], most: int) -> Batch | None:
             else:
                 whole[row] = fitted[0]
     return known or None
+
+
+def read_molecule_file(path: Path) -> list[Any]:
+    """Read every molecule of a file as `ase.Atoms`, with its name in `info["name"]`."""
+    if path.suffix.lower() not in STRUCTURE_SUFFIXES:
+        raise InputError(
+            "molecules", f"a file that ends in {', '.join(STRUCTURE_SUFFIXES)}", repr(str(path))
+        )
+    existing_file("molecules", path)
+    ase_io = import_extra("ase.io", "chemistry", f"the file {str(path)!r}")
+    with reading("molecules", path, "molecules"):
+        readers = {".sdf": _from_sdf, ".mol": _from_sdf, ".db": _from_database}
+        read = readers.get(path.suffix.lower())
+        if path.suffix.lower().endswith("xyz"):
+            _check_counts(path)
+        found: list[object] = list(ase_io.read(path, ":")) if read is None else read(path)
+    if not found:
+        raise InputError("molecules", "at least one molecule", f"none in {str(path)!r}")
+    return found
+
+
+def _check_counts(path: Path) -> None:
+    """Refuse an XYZ file that states more atoms than it has lines: ASE would try to read each."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            if not line.strip().isdecimal():
+                return  # what stands between frames is left to ASE
+            stated = int(line)
+            if sum(1 for _ in itertools.islice(file, stated + 1)) < stated:
+                raise InputError(
+                    "molecules", f"{stated:,} atoms, as {str(path)!r} says", "fewer lines"
+                )
+
+
+def _from_database(path: Path) -> list[Any]:
+    from ase.db import connect
+
+    found = []
+    for row in connect(path).select():
+        found.append(row.toatoms())
+        found[-1].info["name"] = row.get("name", "")
+    return found
+
+
+def _from_sdf(path: Path) -> list[Any]:
+    """Read all molecules of an SDF file; ASE reads only the first."""
+    from ase import Atoms
+
+    chem = import_extra("rdkit.Chem", "chemistry", f"the file {str(path)!r}")
+    found = []
+    for place, molecule in enumerate(chem.SDMolSupplier(str(path), sanitize=False, removeHs=False)):
+        if molecule is None:
+            raise InputError("molecules", problem=f"{str(path)!r}: molecule {place} cannot be read")
+        numbers = [atom.GetAtomicNum() for atom in molecule.GetAtoms()]
+        positions = molecule.GetConformer().GetPositions() if numbers else []
+        title = molecule.GetProp("_Name") if molecule.HasProp("_Name") else ""
+        found.append(Atoms(numbers, positions, info={"name": title}))
+    return found

@@ -146,6 +146,8 @@ class Task(WithUsage, ABC):
     """Whether outputs have a mean over the orbit that is an output of the task."""
     quantities: tuple[str, ...] = ()
     """The quantities to request from a model that offers several."""
+    scores: Mapping[str, str] = {}
+    """What each of several scores means, of which the user chooses one."""
 
     def __init__(
         self, input: ActionTree | None, output: ActionTree, read: Reader | None = None
@@ -411,12 +413,13 @@ class Task(WithUsage, ABC):
             variables["score"] = per_element("score against the truth", **quality)
             ability: About = {**quality, "averaged": self.has_mean}
             variables["consensus_vs_truth"] = per_sample("score of the consensus", **ability)
+            variables |= {name: per_element(what, **quality) for name, what in self.scores.items()}
         return variables
 
     def choose_score(self, score: str, meanings: Mapping[str, str]) -> None:
-        """Keep which of the scores of a task is `score`, or raise."""
+        """Keep the scores of a task, all of which are stored, and which is `score`, or raise."""
         check_name("score", score, meanings)
-        self.chosen, self.score_meaning = score, meanings[score]
+        self.scores, self.chosen, self.score_meaning = meanings, score, meanings[score]
 
     # What follows from it.
 

@@ -24,8 +24,6 @@ from ._answers import (
 from ._reading import described_value, is_real, single_or_double, unreadable_output, wrong_output
 from .task import SHARE, Reader, Results, Task, Variable, per_element, per_sample
 
-__all__ = ["Text"]
-
 SCORES = {"cer": "character error rate", "edit_distance": "edit distance"}
 
 
@@ -136,10 +134,6 @@ class Text(Task):
         about["confidence"] = per_element("confidence in the whole text", unit="share")
         about["answer"] = ANSWER
         if labeled:
-            about |= {
-                name: per_element(meaning, higher_is_better=False)
-                for name, meaning in SCORES.items()
-            }
             about["correct"] = per_element("whether the text is exactly right", **SHARE)
         return about
 
