@@ -12,7 +12,7 @@ import torch
 
 import orbical as ob
 from orbical.errors import InputError, ModelError
-from orbical.tasks._answers import (
+from orbical.tasks.answers import (
     answer_code_points,
     answer_codes,
     edit_distance,

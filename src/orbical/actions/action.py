@@ -29,6 +29,8 @@ class Action(WithUsage, ABC):
     in_place: ClassVar[tuple[str, ...]] = ()
     """Those of `parts` that change values and leave every place where it is: colors, gains, and
     coordinates of points. What a model predicts at a place is not moved by them."""
+    ignored: ClassVar[tuple[str, ...]] = ()
+    """Parts that leave the data as they are, beside `parts`, which move them."""
     dims: ClassVar[tuple[str, ...]] = ()
     """The dimensions of a batch, a number for one of fixed size; nothing for any."""
     drawn_as: ClassVar[str] = "values"
@@ -110,7 +112,7 @@ class Action(WithUsage, ABC):
 
     def unknown(self, group: Group) -> set[str]:
         """Return the parts of a group whose effect on the data the action does not know."""
-        return {*group.parts} - {*self.parts}
+        return {*group.parts} - {*self.parts, *self.ignored}
 
     def doubt(self, x: Tree) -> Tensor | None:
         """Return a flag on the device: whether a batch may hold values that cannot be moved.
@@ -265,6 +267,21 @@ class Exact(Action):
     def loses_nothing(self, elements: Elements, x: Tree) -> bool:
         """Return True."""
         return True
+
+
+class ByPart(Action):
+    """Actions that one part of a group moves; where a group lacks it, a batch is repeated."""
+
+    part: str
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Move `x[K or 1, B, ...]`."""
+        repeated = x.expand(len(elements), *x.shape[1:])
+        return self.move_each(elements, repeated) if self.part in elements.parts else repeated
+
+    @abstractmethod
+    def move_each(self, elements: Elements, x: Tensor) -> Tensor:
+        """Move `x[K, B, ...]` by K elements that have the part."""
 
 
 class Trivial(Exact):

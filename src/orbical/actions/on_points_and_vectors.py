@@ -12,7 +12,7 @@ from torch import Tensor
 from .._imports import import_extra
 from ..errors import InputError
 from ..groups import Elements, Group
-from .action import Action, ActionTree, Exact, Fields, OfFinite, action_matrices, as_action
+from .action import Action, ActionTree, ByPart, Exact, Fields, OfFinite, action_matrices, as_action
 from .pixel_grids import check_affine_action
 
 _PART_OF_DIMENSION = {2: "plane", 3: "space"}
@@ -85,6 +85,7 @@ class Position(Points):
     """
 
     parts: ClassVar[tuple[str, ...]] = ("plane", "space")
+    ignored: ClassVar[tuple[str, ...]] = ("rows",)
     dims: ClassVar[tuple[str, ...]] = ("sample", "coordinate")
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
@@ -100,10 +101,6 @@ class Position(Points):
         """Check that the position has the dimension that the group acts on."""
         Exact.check(self, group, x)
         _check_dimension(group, x, "positions")
-
-    def unknown(self, group: Group) -> set[str]:
-        """Return the parts that are neither known nor an order of points."""
-        return super().unknown(group) - {"rows"}
 
 
 def _projected(maps: np.ndarray, x: Tensor) -> Tensor:
@@ -360,7 +357,7 @@ def check_permuted_rows(group: Group, x: Tensor) -> None:
     )
 
 
-class Edges(Exact):
+class Edges(ByPart, Exact):
     """Edges `[B, e, 2]` as pairs of node indices, -1 for padding; permutations rename the nodes.
 
     Edges keep their order, so that fields of edges need no action but `Trivial`.
@@ -371,14 +368,12 @@ class Edges(Exact):
     [[[2, 1], [-1, -1]]]
     """
 
+    part = "rows"
     parts: ClassVar[tuple[str, ...]] = ("rows",)
     dims: ClassVar[tuple[str, ...]] = ("sample", "edge", "2")
 
-    def move(self, elements: Elements, x: Tensor) -> Tensor:
-        """Rename the ends of `x[K or 1, B, e, 2]`."""
-        x = x.expand(len(elements), *x.shape[1:])
-        if "rows" not in elements.parts:
-            return x
+    def move_each(self, elements: Elements, x: Tensor) -> Tensor:
+        """Rename the ends of `x[K, B, e, 2]`."""
         # Row i of the moved graph was row rows[i], so node j is now where rows has j.
         place = torch.as_tensor(elements.inverse().parts["rows"], device=x.device)
         ends = x.clamp_min(0).flatten(1).long()
@@ -398,7 +393,7 @@ class Edges(Exact):
             )
 
 
-class Adjacency(Exact):
+class Adjacency(ByPart, Exact):
     """Matrices `[B, n, n, ...]` of pairs of nodes: permutations reorder rows and columns.
 
     >>> import torch
@@ -407,13 +402,11 @@ class Adjacency(Exact):
     [[[4, 3], [2, 1]]]
     """
 
+    part = "rows"
     parts: ClassVar[tuple[str, ...]] = ("rows",)
 
-    def move(self, elements: Elements, x: Tensor) -> Tensor:
-        """Reorder `x[K or 1, B, n, n, ...]`."""
-        x = x.expand(len(elements), *x.shape[1:])
-        if "rows" not in elements.parts:
-            return x
+    def move_each(self, elements: Elements, x: Tensor) -> Tensor:
+        """Reorder `x[K, B, n, n, ...]`."""
         rows = torch.as_tensor(elements.parts["rows"], device=x.device)
         each = torch.arange(len(rows), device=x.device)[:, None, None]
         moved = x.movedim(1, 3)[each, rows[:, :, None], rows[:, None]]

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from .. import actions
 from ..actions import REGISTERED, Action
 from ..errors import InputError, check_name
-from ._answers import answer_changes, answer_variables, code_changes
 from ._maps import (
     UNSEEN,
     Places,
@@ -18,6 +17,7 @@ from ._maps import (
     reduced_label_maps,
     slice_picture,
 )
+from .answers import answer_changes, answer_variables, code_changes
 from .atoms import DEFAULT_QUANTITIES, Atoms
 from .classification import CLASS_PROBABILITY, Choice, Classification, Ordinal, class_probabilities
 from .dense_regression import DenseRegression

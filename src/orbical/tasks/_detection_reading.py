@@ -13,8 +13,8 @@ from torch.nn.utils.rnn import pad_sequence
 
 from .._arrays import as_array
 from ..errors import InputError, ModelError
-from ._reading import is_real, single_or_double, unreadable_output, wrong_output
 from .detection_matching import Detections, inverted_detection_boxes
+from .reading import is_real, single_or_double, unreadable_output, wrong_output
 
 _NAMES = {
     "box": ("boxes", "box"),

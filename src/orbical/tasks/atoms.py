@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from .._ragged import is_graph, to_padded
+from .._ragged import to_padded
 from .._trees import Tree
 from ..actions import ActionTree, Points, Rows, Trivial, Vectors
 from ..errors import InputError, unknown_name
 from ..groups import Elements
-from ._reading import as_truth, described_value, how_to_read, is_real, wrong_output
-from .quantities import (
-    MEASURES,
-    PER_ATOM,
-    SHAPES,
-    UNITS,
-    Quantities,
-    check_quantities,
-    missing_quantity,
-    quantity_distance,
-    shaped_quantity,
-)
-from .structures import (
-    NamedBatch,
-    display_name,
-    is_structure,
-    read_molecule_file,
-    read_structures,
-    structure_names,
-)
+from .quantities import MEASURES, PER_ATOM, SHAPES, UNITS, Quantities, shaped_quantity
+from .reading import as_truth, described_value, how_to_read, is_real, wrong_output
+from .structures import display_name, read_structures, structure_names
 from .task import Reader, Results, Task, Variable, per_element, per_sample
 
 DEFAULT_QUANTITIES = ("energy", "forces")
@@ -94,7 +75,8 @@ class Atoms(Task):
         input: ActionTree | None = None,
         read: Reader | None = None,
     ) -> None:
-        self.quantities = check_quantities(quantities)
+        self._output = Quantities(quantities)
+        self.quantities = tuple(self._output.quantities)
         if score is not None and score not in self.quantities:
             names = ", ".join(self.quantities)
             raise InputError("score", f"one of the quantities {names}", repr(score))
@@ -102,16 +84,13 @@ class Atoms(Task):
         self.chosen = usual if score is None else score
         self.score_unit = UNITS[self.chosen]
         self.score_meaning = f"{MEASURES[self.chosen]} in {self.score_unit}"
-        self._output = Quantities(self.quantities)
         super().__init__(_INPUT if input is None else input, self._output, read)
 
     # Data and truth.
 
     def take(self, data: object) -> object:
         """Convert molecules, and the truth of the requested quantities, to arrays."""
-        inputs, truth = _apart(data)
-        inputs, known = read_structures(inputs)
-        truth = known if truth is None else truth
+        inputs, truth = read_structures(data)
         flat = torch.linalg.det(inputs["cell"].double()) == 0
         if "stress" in self.quantities and bool(flat.any()):
             got = f"none in molecule {int(flat.int().argmax())}"
@@ -132,10 +111,7 @@ class Atoms(Task):
 
     def names(self, data: object) -> list[str] | None:
         """Return the names of the molecules, `atoms.info["name"]`."""
-        inputs, _ = _apart(data)
-        if isinstance(inputs, list | tuple) and all(map(is_structure, inputs)):
-            return structure_names(inputs)
-        return inputs.names if isinstance(inputs, NamedBatch) else None
+        return structure_names(data)
 
     def usual_group(self, x: Tree) -> str:
         """Ask for a group of space."""
@@ -149,7 +125,7 @@ class Atoms(Task):
     def _row(self, truth: Mapping[str, object], mask: Tensor) -> Tensor:
         """Return the truth as one row for each molecule, NaN for what is not known."""
         count, atoms = mask.shape
-        blocks = {name: missing_quantity(name, count, atoms) for name in self.quantities}
+        blocks = self._output.missing(count, atoms)
         for name, values in truth.items():
             if name == "forces" and isinstance(values, list) and all(map(np.shape, values)):
                 values = np.concatenate(values)  # one array for each molecule
@@ -235,11 +211,7 @@ class Atoms(Task):
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
         """Return the distance of the chosen quantity."""
-        return self._distances(outputs, reference)[self.chosen].float()
-
-    def _distances(self, outputs: Tensor, reference: Tensor) -> Results:
-        blocks = self._output.split((outputs - reference).double())
-        return {name: quantity_distance(name, block) for name, block in blocks.items()}
+        return self._output.distances(outputs, reference)[self.chosen].float()
 
     def _named(self, distances: dict[str, Tensor], reference: str, numbers: Tensor) -> Results:
         """Name the distances as they are stored; energies also per atom."""
@@ -260,7 +232,7 @@ class Atoms(Task):
 
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
         """Return the squared distance of the chosen quantity, so that the gap has its unit."""
-        return self._distances(outputs, center[None])[self.chosen].square()
+        return self._output.distances(outputs, center[None])[self.chosen].square()
 
     def scale(self, answers: Tensor) -> Tensor:
         """Return the largest entry of each quantity, so that energies do not hide the forces."""
@@ -311,9 +283,8 @@ class Atoms(Task):
         """Compare every quantity with the consensus, and with the truth where it is known."""
         answers = self.primary(outputs).double()
         consensus = self.average(self.output.move(elements.inverse(), answers), weights, None)
-        apart = answers - self.output.move(elements, consensus[None])
-        blocks = self._output.split(apart)
-        found = {name: quantity_distance(name, block) for name, block in blocks.items()}
+        moved = self.output.move(elements, consensus[None])
+        found = self._output.distances(answers, moved)
         squares, share = found[self.chosen].square(), weights.double()[:, None]
         seen = share * ~squares.isnan()
         gap = ((share * squares.nan_to_num(0.0)).sum(0) / seen.sum(0)).sqrt()
@@ -327,10 +298,11 @@ class Atoms(Task):
             **{f"consensus_{k}": v for k, v in self._output.split(consensus).items()},
             **self.extras(outputs, target, elements),
         }
-        if "forces" in blocks:
-            summary["atom_vs_consensus"] = blocks["forces"].square().sum(-1).sqrt().float()
+        if "forces" in self.quantities:
+            apart = self._output.split(answers - moved)["forces"]
+            summary["atom_vs_consensus"] = apart.square().sum(-1).sqrt().float()
         if target is not None:
-            true = self._distances(answers, self.output.move(elements, target[None]))
+            true = self._output.distances(answers, self.output.move(elements, target[None]))
             summary |= self._named(true, "truth", outputs["numbers"])
             summary["score"] = summary[f"{self.chosen}_vs_truth"]
             summary["consensus_vs_truth"] = self.score(consensus[None], target[None], None)[0]
@@ -339,15 +311,3 @@ class Atoms(Task):
 
 def _form(quantity: str) -> str:
     return f"{quantity} [{', '.join(('molecule', *SHAPES[quantity]))}]"
-
-
-def _apart(data: Any) -> tuple[Any, Any]:
-    """Separate molecules, perhaps of a file, from a truth passed with them, or that they bring."""
-    if isinstance(data, str | os.PathLike):
-        return read_molecule_file(Path(data).expanduser()), None
-    pair = isinstance(data, tuple | list) and len(data) == 2
-    pair = pair and not is_structure(data[1]) and not is_graph(data[1])
-    if pair:
-        (inputs, known), truth = _apart(data[0]), data[1]
-        return inputs, known if truth is None else truth
-    return ([data] if is_structure(data) else data), None

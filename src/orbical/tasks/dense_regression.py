@@ -21,7 +21,7 @@ from ._maps import (
     seen_map_mean,
     vector_lengths,
 )
-from ._reading import as_truth, output_of, wrong_output, wrong_truth
+from .reading import as_truth, output_of, wrong_output, wrong_truth
 from .task import About, Move, Orbit, Reader, Results, Variable, per_element, per_sample
 from .uncertainty import uncertain_outputs
 

@@ -13,7 +13,6 @@ from ..actions import ActionTree, Boxes, Window, as_action
 from ..errors import InputError, real_number, whole_number
 from ..groups import Elements, Group
 from ._detection_reading import detection_faults, read_detections, read_true_objects
-from ._reading import as_truth, class_names, described_value, size_of_view
 from .detection_matching import (
     BORDER,
     Consensus,
@@ -30,6 +29,7 @@ from .detection_matching import (
     key_match,
     top_detection,
 )
+from .reading import as_truth, class_names, described_value, size_of_view
 from .task import SHARE, Reader, Results, Task, Variable, per_element
 
 SCORES = {

@@ -13,16 +13,7 @@ from .._trees import Tree, to_device
 from ..actions import ActionTree, Images, PixelPoints, action_matrices, checked_swaps
 from ..errors import InputError, real_number
 from ..groups import Elements, Group
-from ._reading import (
-    as_truth,
-    described_value,
-    is_real,
-    output_of,
-    single_or_double,
-    size_of_view,
-    wrong_output,
-    wrong_truth,
-)
+from . import reading
 from .task import SHARE, Reader, Results, Task, Variable, per_element
 
 COCO_SWAPS = [(left, left + 1) for left in range(1, 17, 2)]
@@ -108,7 +99,7 @@ class KeyPoints(Task):
         read: Reader | None = None,
     ) -> None:
         given = Images() if input is None else input
-        self.size = size_of_view(size, given)
+        self.size = reading.size_of_view(size, given)
         super().__init__(given, PixelPoints(*self.size, swaps), read)
         self.choose_score(score, SCORES)
         self.swaps = None if swaps is None else checked_swaps(swaps)
@@ -130,14 +121,16 @@ class KeyPoints(Task):
         if isinstance(given, Mapping):
             scores = given.get("scores", given.get("keypoint_scores"))
             given = given.get("keypoints", given)
-        given = single_or_double(output_of(given, "points", "sample", "point", "2 or 3"))
+        given = reading.single_or_double(
+            reading.output_of(given, "points", "sample", "point", "2 or 3")
+        )
         scores = given[..., 2] if scores is None and given.shape[-1] == 3 else scores
         found = {"points": given[..., :2]}
         if scores is not None:
-            if not is_real(scores) or scores.shape != given.shape[:2]:
+            if not reading.is_real(scores) or scores.shape != given.shape[:2]:
                 expected = f"a confidence of each point, {tuple(given.shape[:2])}"
-                raise wrong_output(expected, described_value(scores))
-            found["confidence"] = single_or_double(scores)
+                raise reading.wrong_output(expected, reading.described_value(scores))
+            found["confidence"] = reading.single_or_double(scores)
         self._check_predicted(given.shape[1])
         return found
 
@@ -157,11 +150,11 @@ class KeyPoints(Task):
 
     def check_target(self, target: object, count: int) -> Tensor:
         """Check points, and return (x, y, visibility), NaN where they are not labeled."""
-        points = as_truth(target, count)
+        points = reading.as_truth(target, count)
         points = points if points.is_floating_point() else points.double()
         if points.ndim != 3 or points.shape[-1] not in (2, 3):
             expected = "points [sample, point, 3] (x, y, visibility) or [sample, point, 2]"
-            raise wrong_truth(expected, points)
+            raise reading.wrong_truth(expected, points)
         place = points[..., :2]
         if points.shape[-1] == 3:
             seen = points[..., 2]
@@ -186,10 +179,10 @@ class KeyPoints(Task):
     def _check_predicted(self, count: int) -> None:
         """Check the number of points of a model against the settings."""
         if len(self.sigmas) not in (1, count):
-            raise wrong_output(f"{len(self.sigmas)} points, one for each of sigmas=", count)
+            raise reading.wrong_output(f"{len(self.sigmas)} points, one for each of sigmas=", count)
         if self._largest() >= count:
             expected = f"at least {self._largest() + 1} points, which swaps= or edges= name"
-            raise wrong_output(expected, count)
+            raise reading.wrong_output(expected, count)
 
     def _largest(self) -> int:
         """Return the largest index of a point that the settings name, -1 if none do."""

@@ -12,9 +12,9 @@ from .._text import number
 from ..actions import ActionTree
 from ..errors import InputError, real_number
 from ..groups import Elements
-from ._answers import ANSWER, answer_codes
-from ._reading import as_truth, output_of, single_or_double, wrong_output, wrong_truth
+from .answers import ANSWER, answer_codes
 from .classification import Representation, SampleClassTask
+from .reading import as_truth, output_of, single_or_double, wrong_output, wrong_truth
 from .task import Reader, Results, Variable, per_element
 
 SCORES = {

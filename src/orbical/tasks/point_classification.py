@@ -12,17 +12,10 @@ from .._trees import Tree
 from ..actions import Action, ActionTree
 from ..errors import InputError
 from ..groups import Elements
+from . import point_samples
 from ._maps import class_votes, map_vote_disagreement, tally, tally_variables
-from ._point_samples import (
-    CLOUDS,
-    blank_padding,
-    check_frames,
-    padded_points,
-    point_action,
-    point_mask,
-)
-from ._reading import class_indices, output_of, single_or_double
 from .classification import ClassTask, class_probabilities
+from .reading import class_indices, output_of, single_or_double
 from .task import SHARE, Orbit, Reader, Results, Variable, per_element, per_sample
 
 UNLABELED = -1
@@ -87,15 +80,15 @@ class PointClassification(ClassTask):
         output: Action | None = None,
     ) -> None:
         self._output = output
-        usual = CLOUDS if input is None else input
-        moving = point_action(usual) if output is None else output
+        usual = point_samples.CLOUDS if input is None else input
+        moving = point_samples.point_action(usual) if output is None else output
         super().__init__(usual, moving, outputs, read, classes)
 
     # Data and truth.
 
     def take(self, data: object) -> object:
         """Pad samples of different sizes, and their labels."""
-        return padded_points(data, self.input, UNLABELED)
+        return point_samples.padded_points(data, self.input, UNLABELED)
 
     def check_target(self, target: object, count: int) -> Tensor:
         """Check class indices `[N, n]`; -1 marks points that are not judged."""
@@ -130,11 +123,11 @@ class PointClassification(ClassTask):
     def joined(self, outputs: Tree, moved: Tree) -> Tree:
         """Add the mask of real points, and blank the rest."""
         found = outputs["probabilities"]
-        check_frames(self.output, found.shape[2], moved)
-        mask = point_mask(moved, found.shape[2])
+        point_samples.check_frames(self.output, found.shape[2], moved)
+        mask = point_samples.point_mask(moved, found.shape[2])
         if mask is None:
             mask = torch.ones(found.shape[:3], dtype=torch.bool, device=found.device)
-        return {"probabilities": blank_padding(found, mask), "mask": mask}
+        return {"probabilities": point_samples.blank_padding(found, mask), "mask": mask}
 
     def faults(self, outputs: Tree) -> dict[str, Tensor]:
         """Mark samples with NaN or infinite outputs, padding aside."""

@@ -16,15 +16,8 @@ from .._trees import Tree
 from ..actions import Action, ActionTree
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements
-from ._point_samples import (
-    blank_padding,
-    check_frames,
-    padded_points,
-    point_action,
-    point_mask,
-    repeated_point_samples,
-)
-from ._reading import as_truth, described_value, is_real, wrong_output
+from . import point_samples
+from .reading import as_truth, described_value, is_real, wrong_output
 from .task import About, Move, Orbit, Reader, Results, Task, Variable, per_element, per_sample
 from .uncertainty import (
     check_uncertainty_form,
@@ -87,7 +80,7 @@ class Regression(Task):
         read: Reader | None = None,
         uncertainty: str | None = None,
     ) -> None:
-        self._scalars = point_action(input) if per_point else actions.Trivial()
+        self._scalars = point_samples.point_action(input) if per_point else actions.Trivial()
         super().__init__(input, _output_action(representation, per_point, self._scalars), read)
         self.representation = representation
         self.per_point = per_point
@@ -112,16 +105,16 @@ class Regression(Task):
 
     def take(self, data: object) -> object:
         """Pad samples of different sizes, and their targets by point."""
-        return padded_points(data, self.input, torch.nan) if self.per_point else data
+        return point_samples.padded_points(data, self.input, torch.nan) if self.per_point else data
 
     def joined(self, outputs: Tree, moved: Tree) -> Tree:
         """Blank the outputs on padding, where the data have a mask of points."""
-        check_frames(self.output, outputs["mean"].shape[2], moved)
-        mask = point_mask(moved, outputs["mean"].shape[2]) if self.per_point else None
+        point_samples.check_frames(self.output, outputs["mean"].shape[2], moved)
+        mask = point_samples.point_mask(moved, outputs["mean"].shape[2]) if self.per_point else None
         if mask is None:
             return outputs
         return {
-            **{name: blank_padding(part, mask) for name, part in outputs.items()},
+            **{name: point_samples.blank_padding(part, mask) for name, part in outputs.items()},
             "mask": mask,
         }
 
@@ -129,7 +122,7 @@ class Regression(Task):
         """Mark outputs that are not finite, padding aside, and those that form no distribution."""
         mask = outputs.get("mask")
         given = {
-            name: part if mask is None else repeated_point_samples(part, mask)
+            name: part if mask is None else point_samples.repeated_point_samples(part, mask)
             for name, part in outputs.items()
             if name != "mask"
         }

@@ -27,8 +27,8 @@ from ._maps import (
     tally,
     tally_variables,
 )
-from ._reading import class_indices, output_of
 from .classification import ClassTask, class_probabilities
+from .reading import class_indices, output_of
 from .task import SHARE, Along, Reader, Results, Variable, per_element, per_sample
 
 LARGEST_CLASS = 32_000

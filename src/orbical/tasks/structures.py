@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from .._imports import existing_file, import_extra, reading
-from .._ragged import from_ragged, graph_fields
+from .._ragged import from_ragged, graph_fields, is_graph
 from ..errors import InputError, unknown_name
 from .quantities import UNITS, missing_quantity, shaped_quantity
 
@@ -50,12 +51,26 @@ def is_structure(thing: object) -> bool:
     return all(hasattr(thing, name) for name in ("positions", "numbers", "cell", "pbc"))
 
 
-def read_structures(data: object) -> tuple[NamedBatch, Batch | None]:
-    """Return molecules in any of their forms as a batch, and the truth that they bring, or None."""
-    if isinstance(data, list | tuple) and len(data) > 0 and is_structure(data[0]):
-        return batch_structures(data)
-    inputs, truth = structures_from_graphs(data) or (data, None)
-    return complete_structures(inputs), truth
+def read_structures(data: object) -> tuple[NamedBatch, Any]:
+    """Return molecules in any of their forms as a batch, and a truth that they bring, or None."""
+    inputs, truth = _apart(data)
+    if isinstance(inputs, list | tuple) and len(inputs) > 0 and is_structure(inputs[0]):
+        batch, stored = batch_structures(inputs)
+    else:
+        inputs, stored = structures_from_graphs(inputs) or (inputs, None)
+        batch = complete_structures(inputs)
+    return batch, stored if truth is None else truth
+
+
+def _apart(data: Any) -> tuple[Any, Any]:
+    """Separate molecules, perhaps of a file, from a truth passed with them, or that they bring."""
+    if isinstance(data, str | os.PathLike):
+        return read_molecule_file(Path(data).expanduser()), None
+    pair = isinstance(data, tuple | list) and len(data) == 2
+    if pair and not is_structure(data[1]) and not is_graph(data[1]):
+        (inputs, known), truth = _apart(data[0]), data[1]
+        return inputs, known if truth is None else truth
+    return ([data] if is_structure(data) else data), None
 
 
 def batch_structures(structures: Sequence[object]) -> tuple[NamedBatch, Batch | None]:
@@ -211,8 +226,8 @@ def formula(numbers: Iterable[int]) -> str:
     return "".join(s + (str(counts[s]) if counts[s] > 1 else "") for s in order)
 
 
-def structure_names(structures: Sequence[object]) -> list[str] | None:
-    """Return the names of structures from `info["name"]`; None if none has one.
+def structure_names(data: object) -> list[str] | None:
+    """Return the names of molecules, of structures their `info["name"]`; None if none has one.
 
     Example:
         >>> from ase.build import molecule
@@ -221,7 +236,10 @@ def structure_names(structures: Sequence[object]) -> list[str] | None:
         >>> structure_names([molecule("H2O"), ethanol])
         ['', 'ethanol']
     """
-    names = [str(getattr(one, "info", {}).get("name", "")).strip() for one in structures]
+    inputs, _ = _apart(data)
+    if not isinstance(inputs, list | tuple):
+        return inputs.names if isinstance(inputs, NamedBatch) else None
+    names = [str(getattr(one, "info", {}).get("name", "")).strip() for one in inputs]
     return names if any(names) else None
 
 
@@ -268,10 +286,8 @@ def _truth(structures: Sequence[Any], most: int) -> Batch | None:
                     f"{name} of shape {tuple(values.shape[1:])} in molecule {row}",
                 )
             whole = known.setdefault(name, missing_quantity(name, len(structures), most))
-            if name == "forces":
-                whole[row, : len(one)] = fitted[0]
-            else:
-                whole[row] = fitted[0]
+            place = (row, slice(len(one))) if name == "forces" else row
+            whole[place] = fitted[0]
     return known or None
 
 

@@ -22,8 +22,8 @@ from .._trees import Tree, as_tensors, concatenate, leaves
 from ..actions import Action, ActionTree, Settings, flat_actions
 from ..errors import InputError, ModelError, WithUsage, check_name
 from ..groups import Elements, Group
-from ._point_samples import CLOUDS
-from ._reading import described_value
+from .point_samples import CLOUDS
+from .reading import described_value
 
 Reader = Callable[[Any], object]
 Results = dict[str, Tensor]

@@ -13,15 +13,8 @@ from .._trees import Tree
 from ..actions import ActionTree, Images, Trivial
 from ..errors import InputError, whole_number
 from ..groups import Elements
-from ._answers import (
-    ANSWER,
-    answer_code_points,
-    answer_codes,
-    answer_lengths,
-    edit_distance,
-    majority_answer,
-)
-from ._reading import described_value, is_real, single_or_double, unreadable_output, wrong_output
+from . import answers
+from .reading import described_value, is_real, single_or_double, unreadable_output, wrong_output
 from .task import SHARE, Reader, Results, Task, Variable, per_element, per_sample
 
 SCORES = {"cer": "character error rate", "edit_distance": "edit distance"}
@@ -85,7 +78,7 @@ class Text(Task):
     def read(self, raw: object, outputs: str | None = None) -> dict[str, Tensor]:
         """Read `{"text": [N, length]}`, and the `confidence [N]` if there is one."""
         texts, sure = _parts(self.picked(raw))
-        codes = answer_code_points(texts, self.length)
+        codes = answers.answer_code_points(texts, self.length)
         if codes is None:
             expected = f"texts of at most {self.length} characters"
             raise wrong_output(expected, max(map(len, texts)), "pass length=")
@@ -113,7 +106,7 @@ class Text(Task):
             )
         if len(words) != count:
             raise InputError("labels", f"one for each of {count} samples", len(words))
-        codes = answer_code_points(words, self.length)
+        codes = answers.answer_code_points(words, self.length)
         if codes is None:
             raise InputError(
                 "labels",
@@ -132,19 +125,19 @@ class Text(Task):
         )
         about["text"] = per_element("code points of the characters", "character")
         about["confidence"] = per_element("confidence in the whole text", unit="share")
-        about["answer"] = ANSWER
+        about["answer"] = answers.ANSWER
         if labeled:
             about["correct"] = per_element("whether the text is exactly right", **SHARE)
         return about
 
     def average(self, outputs: Tensor, weights: Tensor, valid: Tensor | None) -> Tensor:
         """Return the most frequent of the texts `[K, B, L]`, by weight."""
-        chosen = majority_answer(answer_codes(outputs), weights)
+        chosen = answers.majority_answer(answers.answer_codes(outputs), weights)
         return outputs[chosen, torch.arange(outputs.shape[1], device=outputs.device)]
 
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
         """Return the squared edit distance of texts from the consensus."""
-        return edit_distance(outputs, center[None]).double().square()
+        return answers.edit_distance(outputs, center[None]).double().square()
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
         """Score texts `[K, B, L]` against others."""
@@ -153,7 +146,7 @@ class Text(Task):
     def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> Results:
         """Return texts, confidences and, with a truth, all scores."""
         codes = self.primary(outputs)
-        extras = {"text": codes.to(torch.int32), "answer": answer_codes(codes)}
+        extras = {"text": codes.to(torch.int32), "answer": answers.answer_codes(codes)}
         if "confidence" in outputs:
             extras["confidence"] = outputs["confidence"]
         if target is not None:
@@ -164,8 +157,8 @@ class Text(Task):
 
 def _compared(codes: Tensor, truth: Tensor) -> Results:
     """Return both scores `[K, B]`."""
-    away = edit_distance(codes, truth).float()
-    return {"cer": away / answer_lengths(truth).clamp_min(1), "edit_distance": away}
+    away = answers.edit_distance(codes, truth).float()
+    return {"cer": away / answers.answer_lengths(truth).clamp_min(1), "edit_distance": away}
 
 
 def _parts(given: object) -> tuple[list[str], object]:

@@ -27,7 +27,7 @@ from torch import Tensor
 from ..actions import Action, Angles, Frames, Irreps, Pitch, Positions, Rows, Trivial
 from ..errors import unknown_name
 from ..groups import Elements
-from ._reading import described_value, is_real, single_or_double, wrong_output
+from .reading import described_value, is_real, single_or_double, wrong_output
 
 FORMS: dict[str | None, tuple[str, ...]] = {
     None: ("mean",),
