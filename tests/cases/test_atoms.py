@@ -415,8 +415,8 @@ def test_the_score_changes_not_when_both_sides_turn():
     group = ob.groups.from_matrices(
         space=[np.eye(3), Rotation.random(random_state=0).as_matrix(), -np.eye(3)]
     )
-    still = task._distances(first, second)
-    moved = task._distances(task.output.move(group, first), task.output.move(group, second))
+    still = task.output.distances(first, second)
+    moved = task.output.distances(task.output.move(group, first), task.output.move(group, second))
     for name, values in still.items():
         np.testing.assert_allclose(moved[name], values.expand(3, 4), rtol=1e-12)
 

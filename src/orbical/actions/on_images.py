@@ -57,7 +57,7 @@ class Images(OfFinite):
         check_name("padding", padding, PADDINGS)
         self.interpolation = interpolation
         self.padding = padding
-        self._kept = pixel_grids.KeptForElements()
+        self._kept = pixel_grids.ElementCache()
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, C, H, W]`; integers become float32, whatever the group."""

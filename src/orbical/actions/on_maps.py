@@ -30,7 +30,7 @@ from .action import (
 from .on_globes import Globe, Periodic
 from .on_images import Images, View, Window, check_image_size, check_square_images
 from .on_volumes import Volumes, check_volume_sides, voxel_frame
-from .pixel_grids import KeptForElements, check_affine_action, pixel_frame
+from .pixel_grids import ElementCache, check_affine_action, pixel_frame
 
 REPRESENTATIONS = ("trivial", "vector", "normal")
 _OF_VOLUMES = {"nearest": "nearest", "bilinear": "trilinear"}
@@ -47,7 +47,7 @@ class _Maps(Action):
         self.of = _grid_of(Images() if of is None else as_action(of))
         self.interpolation = interpolation
         self._smooth = _resampled(self.of, interpolation)
-        self._kept = KeptForElements()
+        self._kept = ElementCache()
 
     @property
     def sides(self) -> int:

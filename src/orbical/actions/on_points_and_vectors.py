@@ -26,7 +26,7 @@ class Rows(Exact):
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Reorder `x[K or 1, B, n, ...]`."""
-        return _reorder(elements, x.expand(len(elements), *x.shape[1:]), 2)
+        return _reorder(elements, x.expand(len(elements), *x.shape[1:]))
 
     def check(self, group: Group, x: Tensor) -> None:
         """Check that there are as many rows as the permutations reorder."""
@@ -54,7 +54,7 @@ class Points(OfFinite, Exact):
         part = _PART_OF_DIMENSION.get(x.shape[-1], "")  # rows of other widths are only reordered
         if part in elements.parts:
             x = _projected(elements.parts[part], x.expand(len(elements), *x.shape[1:]))
-        return _reorder(elements, x.expand(len(elements), *x.shape[1:]), 2)
+        return _reorder(elements, x.expand(len(elements), *x.shape[1:]))
 
     def moved_by(self, x: Tensor) -> frozenset[str]:
         """Return the part of the coordinates, and rows."""
@@ -129,8 +129,11 @@ class Vectors(Exact):
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, ..., d]`."""
-        moved = _turn(elements, _real(x), _PART_OF_DIMENSION.get(x.shape[-1], ""))
-        return _reorder(elements, moved, 2) if self.per_point else moved
+        moved = _real(x).expand(len(elements), *x.shape[1:])
+        part = _PART_OF_DIMENSION.get(x.shape[-1], "")
+        if part in elements.parts:
+            moved = _multiply(action_matrices(elements.linear(part), moved), moved)
+        return _reorder(elements, moved) if self.per_point else moved
 
     def moved_by(self, x: Tensor) -> frozenset[str]:
         """Return the part of the coordinates and, per point, rows."""
@@ -171,7 +174,7 @@ class Irreps(Exact):
         if "space" in elements.parts:
             turns = torch.as_tensor(np.ascontiguousarray(elements.linear("space")))
             moved = _multiply(_representation(self.irreps, turns).to(x), moved)
-        return _reorder(elements, moved, 2) if self.per_point else moved
+        return _reorder(elements, moved) if self.per_point else moved
 
     def moved_by(self, x: Tensor) -> frozenset[str]:
         """Return space, if some feature is no true scalar, and rows per point."""
@@ -309,19 +312,13 @@ def _multiply(turns: Tensor, x: Tensor) -> Tensor:
     return turned.contiguous().reshape(x.shape)
 
 
-def _turn(elements: Elements, x: Tensor, part: str) -> Tensor:
-    x = x.expand(len(elements), *x.shape[1:])
-    if part not in elements.parts:
-        return x
-    return _multiply(action_matrices(elements.linear(part), x), x)
-
-
-def _reorder(elements: Elements, x: Tensor, dim: int) -> Tensor:
+def _reorder(elements: Elements, x: Tensor) -> Tensor:
+    """Reorder the rows of `x[K, B, n, ...]`."""
     if "rows" not in elements.parts:
         return x
     rows = torch.as_tensor(elements.parts["rows"], device=x.device)
-    shape = [len(elements), 1, rows.shape[1]] + [1] * (x.ndim - dim - 1)
-    return torch.gather(x, dim, rows.reshape(shape).expand(x.shape))
+    shape = [len(elements), 1, rows.shape[1]] + [1] * (x.ndim - 3)
+    return torch.gather(x, 2, rows.reshape(shape).expand(x.shape))
 
 
 def _parts_of(x: Tensor) -> frozenset[str]:

@@ -24,7 +24,7 @@ _FLIP_ROWS = np.diag([1.0, -1.0, 1.0])
 _NOWHERE = 1e6  # in pixels from the center: beyond the horizon of a homography
 
 
-class KeptForElements:
+class ElementCache:
     """What is computed once for elements, and kept while they are in use.
 
     A pickled copy begins empty: a cache stays in its process.
@@ -33,8 +33,8 @@ class KeptForElements:
     def __init__(self) -> None:
         self._kept: WeakKeyDictionary[Elements, dict[Hashable, Any]] = WeakKeyDictionary()
 
-    def __reduce__(self) -> tuple[type[KeptForElements], tuple[()]]:
-        return KeptForElements, ()
+    def __reduce__(self) -> tuple[type[ElementCache], tuple[()]]:
+        return ElementCache, ()
 
     def of(self, elements: Elements) -> dict[Hashable, Any]:
         """Return what is kept for these elements."""

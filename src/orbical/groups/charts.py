@@ -251,9 +251,8 @@ def _by_factors(group: Group) -> Chart:
     return replace(grid, step=step, add=lambda factor, change: factor * np.exp(change))
 
 
-_WINDOWS = ("rotations", "hue", "shear", "shifts", "decibels", "semitones")
-_WINDOWS += ("translations", "translations3d", "affine")
-CHARTS |= dict.fromkeys(_WINDOWS, _of_window)
+CHARTS |= dict.fromkeys(("rotations", "shear", "translations", "translations3d"), _of_window)
+CHARTS |= dict.fromkeys(("affine", "hue", "shifts", "decibels", "semitones"), _of_window)
 CHARTS |= dict.fromkeys(("euclidean", "se2"), partial(_of_window, circular=["angle"]))
 CHARTS |= dict.fromkeys(("scales", "brightness", "gains", "speeds"), _by_factors)
 

@@ -185,8 +185,7 @@ def step_group(name: str, coordinate: str, radius: float, step: float) -> Group:
 
 def factor_group(name: str, coordinate: str, low: float, high: float, n: int) -> Group:
     """Return a group of n factors from low to high, 1 among them, log-uniform, drawn as a line."""
-    n = whole_number("n", n, 1)
-    check_group_size(f"{name}:{low}:{high}:{n}", n)
+    n = element_count(name, n)
     if not 0 < real_number("low", low) <= 1 <= real_number("high", high):
         raise InputError("low, high", "0 < low <= 1 <= high", f"{low!r} and {high!r}")
     log = np.linspace(math.log(low), math.log(high), n)
@@ -220,9 +219,9 @@ def element_count(name: str, n: Any, each: int = 1, **limits: float) -> int:
     """Return how many elements are asked for, `each` times; no limit of a window is negative."""
     for argument, value in limits.items():
         real_number(argument, value, ">= 0")
-    n = whole_number("n", n, 1)
-    check_group_size(f"{name}:{n}", each * n)
-    return n
+    count = whole_number("n", n, 1)
+    check_group_size(f"{name}:{count}", each * count)
+    return count
 
 
 def check_group_size(spec: str, count: float) -> None:

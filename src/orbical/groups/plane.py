@@ -133,10 +133,9 @@ def shear(limit: float = 0.5, n: int = 9) -> Group:
 
 def _about_zero(name: str, limit: float, n: int, middle: str) -> Array:
     """Return an odd number of steps from -limit to limit, 0 among them."""
-    n = whole_number("n", n, 1)
+    n = making.element_count(name, n)
     if n % 2 == 0:
         raise InputError("n", f"an odd number, so that {middle} is among them", n)
-    making.check_group_size(f"{name}:{limit}:{n}", n)
     real_number("limit", limit, "> 0")
     return np.asarray(np.arange(-(n // 2), n // 2 + 1) * (float(limit) / max(n // 2, 1)))
 

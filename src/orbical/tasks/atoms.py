@@ -16,8 +16,8 @@ from .._trees import Tree
 from ..actions import ActionTree, Points, Rows, Trivial, Vectors
 from ..errors import InputError, unknown_name
 from ..groups import Elements
+from . import reading
 from .quantities import MEASURES, PER_ATOM, SHAPES, UNITS, Quantities, shaped_quantity
-from .reading import as_truth, described_value, how_to_read, is_real, wrong_output
 from .structures import display_name, read_structures, structure_names
 from .task import Reader, Results, Task, Variable, per_element, per_sample
 
@@ -129,7 +129,7 @@ class Atoms(Task):
         for name, values in truth.items():
             if name == "forces" and isinstance(values, list) and all(map(np.shape, values)):
                 values = np.concatenate(values)  # one array for each molecule
-            given = as_truth(values, name="truth")
+            given = reading.as_truth(values, name="truth")
             if name == "forces" and given.ndim == 2 and len(given) == int(mask.sum()):
                 given = to_padded(given.double(), mask, torch.nan)  # of a ragged batch
             fitted = shaped_quantity(name, given.double(), count)
@@ -142,7 +142,7 @@ class Atoms(Task):
 
     def check_target(self, target: object, count: int) -> Tensor:
         """Check rows `[N, D]` of the quantities, NaN where they are not known."""
-        rows = as_truth(target, count, "truth")
+        rows = reading.as_truth(target, count, "truth")
         if rows.ndim != 2 or not self._output.fits(rows.shape[1]):
             raise InputError("truth", f"a dictionary of {', '.join(self.quantities)}", rows)
         if bool(rows.isinf().any()):
@@ -152,8 +152,7 @@ class Atoms(Task):
     def check_range(self, target: Tensor, outputs: Tree) -> None:
         """Check that truth and outputs are of the same number of atoms."""
         true, predicted = (self._output.atoms(x.shape[1]) for x in (target, outputs["answer"]))
-        if true != predicted:
-            raise InputError("truth", f"{predicted} atoms, as the model predicts", true)
+        reading.check_as_predicted(true, predicted, f"{predicted} atoms", "truth")
 
     # What models return.
 
@@ -166,20 +165,20 @@ class Atoms(Task):
             given = dict(zip(self.quantities, given, strict=True))
         if not isinstance(given, dict) or not {*self.quantities} <= {*given}:
             expected = f"a dictionary of {', '.join(self.quantities)}"
-            remedy = f"request less with quantities=; {how_to_read(given)}"
-            raise wrong_output(expected, described_value(given), remedy)
+            remedy = f"request less with quantities=; {reading.how_to_read(given)}"
+            raise reading.wrong_output(expected, reading.described_value(given), remedy)
         counts = {q: len(x) if isinstance(x := given[q], Tensor) and x.ndim else 0 for q in given}
         if len({counts[q] for q in self.quantities} - {0}) > 1:
             forms = ", ".join(map(_form, self.quantities))
             shapes = (f"{q} {tuple(getattr(given[q], 'shape', ()))}" for q in self.quantities)
-            raise wrong_output(f"{forms} of the same molecules", ", ".join(shapes))
+            raise reading.wrong_output(f"{forms} of the same molecules", ", ".join(shapes))
         count = max(counts[q] for q in self.quantities)
         blocks = {}
         for name in self.quantities:
             values = given[name]
-            fitted = shaped_quantity(name, values, count) if is_real(values) else None
+            fitted = shaped_quantity(name, values, count) if reading.is_real(values) else None
             if fitted is None:
-                raise wrong_output(_form(name), described_value(values))
+                raise reading.wrong_output(_form(name), reading.described_value(values))
             blocks[name] = fitted if fitted.dtype == torch.float64 else fitted.float()
         return {"answer": self._output.join(blocks)}
 
@@ -189,7 +188,7 @@ class Atoms(Task):
         padding = self._padding(numbers)
         if "forces" in self.quantities and padding.shape != answer.shape:
             expected = f"forces on the {numbers.shape[-1]} atoms of the batch, including padding"
-            raise wrong_output(expected, self._output.atoms(answer.shape[-1]))
+            raise reading.wrong_output(expected, self._output.atoms(answer.shape[-1]))
         return {"answer": answer.masked_fill(padding, torch.nan), "numbers": numbers}
 
     def _padding(self, numbers: Tensor) -> Tensor:

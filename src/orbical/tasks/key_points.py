@@ -191,8 +191,7 @@ class KeyPoints(Task):
     def check_range(self, target: Tensor, outputs: Tree) -> None:
         """Check that truth and outputs have as many points."""
         predicted, true = outputs["points"].shape[1], target.shape[1]
-        if predicted != true:
-            raise InputError("labels", f"{predicted} points, as the model predicts", true)
+        reading.check_as_predicted(true, predicted, f"{predicted} points")
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the points, their distances and scores, and what their confidence is worth."""

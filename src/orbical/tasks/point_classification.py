@@ -15,7 +15,7 @@ from ..groups import Elements
 from . import point_samples
 from ._maps import class_votes, map_vote_disagreement, tally, tally_variables
 from .classification import ClassTask, class_probabilities
-from .reading import class_indices, output_of, single_or_double
+from .reading import check_as_predicted, class_indices, output_of, single_or_double
 from .task import SHARE, Orbit, Reader, Results, Variable, per_element, per_sample
 
 UNLABELED = -1
@@ -101,8 +101,7 @@ class PointClassification(ClassTask):
     def check_range(self, target: Tensor, outputs: Tree) -> None:
         """Check the number of points and the classes of the labels against the outputs."""
         points, classes = outputs["probabilities"].shape[-2:]
-        if target.shape[1] != points:
-            raise InputError("labels", f"{points} points, as the model predicts", target.shape[1])
+        check_as_predicted(target.shape[1], points, f"{points} points")
         self.check_classes(classes, int(target.max()) if target.numel() else -1)
 
     # What models return.
@@ -150,10 +149,6 @@ class PointClassification(ClassTask):
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
         """Return the squared distance of the probabilities, mean over points."""
         return (outputs - center[None]).double().square().sum(-1).nanmean(-1)
-
-    def scale(self, answers: Tensor) -> Tensor:
-        """Return the largest probability."""
-        return answers.nan_to_num(0.0).max()
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the classes and confidences of points, and their sums."""

@@ -17,7 +17,7 @@ from ..actions import Action, ActionTree
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements
 from . import point_samples
-from .reading import as_truth, described_value, is_real, wrong_output
+from .reading import as_truth, check_as_predicted, described_value, is_real, wrong_output
 from .task import About, Move, Orbit, Reader, Results, Task, Variable, per_element, per_sample
 from .uncertainty import (
     check_uncertainty_form,
@@ -154,10 +154,7 @@ class Regression(Task):
     def check_range(self, target: Tensor, outputs: dict[str, Tensor]) -> None:
         """Check that truth and mean have the same shape."""
         true, predicted = tuple(target.shape[1:]), tuple(outputs["mean"].shape[1:])
-        if true != predicted:
-            raise InputError(
-                "labels", f"shape {predicted} for each sample, as the model predicts", true
-            )
+        check_as_predicted(true, predicted, f"shape {predicted} for each sample")
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the mean and the uncertainty."""
@@ -207,10 +204,6 @@ class Regression(Task):
     def _apart(self, outputs: Tensor, reference: Tensor) -> Tensor:
         """Return what is measured of the difference from a reference, `[K, B, ..., d]`."""
         return self.output.difference(outputs, reference)
-
-    def scale(self, answers: Tensor) -> Tensor:
-        """Return the largest entry, padding aside."""
-        return answers.nan_to_num(0.0).abs().max()
 
     def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> Results:
         """Return the mean, the variances and the signed error."""

@@ -190,23 +190,21 @@ def complete_structures(inputs: object) -> NamedBatch:
             f"shapes {tuple(pos.shape)} and {tuple(numbers.shape)}",
         )
     mask = torch.as_tensor(inputs.get("mask", numbers > 0)).bool()
-    if mask.shape != numbers.shape:
-        shapes = tuple(numbers.shape), tuple(mask.shape)
-        raise InputError("data", f"mask of shape {shapes[0]}, as numbers", shapes[1])
+    cell = torch.as_tensor(inputs.get("cell", torch.zeros(len(pos), 3, 3, dtype=pos.dtype)))
+    pbc = torch.as_tensor(inputs.get("pbc", torch.zeros(len(pos), 3))).bool()
+    shapes = {"mask": tuple(numbers.shape), "cell": (len(pos), 3, 3), "pbc": (len(pos), 3)}
+    for (name, shape), field in zip(shapes.items(), (mask, cell, pbc), strict=True):
+        if field.shape != shape:
+            raise InputError("data", f"{name} of shape {shape}", field)
     _refuse(~mask.any(1), "at least one atom", "none")
     known = (numbers >= 1) & (numbers <= MOST_ELEMENTS)
     _refuse(mask & ~known, f"atomic numbers from 1 to {MOST_ELEMENTS}", "an unknown element")
     _refuse(mask & ~pos.isfinite().all(-1), "finite positions", "NaN or infinity")
-    cell = torch.as_tensor(inputs.get("cell", torch.zeros(len(pos), 3, 3, dtype=pos.dtype)))
-    pbc = torch.as_tensor(inputs.get("pbc", torch.zeros(len(pos), 3))).bool()
-    for name, field, shape in (("cell", cell, (len(pos), 3, 3)), ("pbc", pbc, (len(pos), 3))):
-        if field.shape != shape:
-            raise InputError("data", f"{name} of shape {shape}", field)
     _refuse(~cell.isfinite().flatten(1).all(1), "a finite cell", "NaN or infinity")
     # Left-handed cells can be used: mirrors make one of every cell.
-    along = cell.double() * pbc[..., None]
+    directions, rank = pbc.sum(1), torch.linalg.matrix_rank(cell.double() * pbc[..., None])
     for count in (1, 2, 3):
-        flat = (pbc.sum(1) == count) & (torch.linalg.matrix_rank(along) < count)
+        flat = (directions == count) & (rank < count)
         _refuse(flat, f"a cell that spans the {count} periodic directions", "fewer")
     fields = NamedBatch(pos=pos, numbers=numbers * mask, mask=mask, cell=cell, pbc=pbc)
     fields.names = inputs.names if isinstance(inputs, NamedBatch) else None
@@ -237,7 +235,7 @@ def structure_names(data: object) -> list[str] | None:
         ['', 'ethanol']
     """
     inputs, _ = _apart(data)
-    if not isinstance(inputs, list | tuple):
+    if not isinstance(inputs, list | tuple) or not all(map(is_structure, inputs)):
         return inputs.names if isinstance(inputs, NamedBatch) else None
     names = [str(getattr(one, "info", {}).get("name", "")).strip() for one in inputs]
     return names if any(names) else None
@@ -256,7 +254,7 @@ def display_name(name: str, numbers: Iterable[int]) -> str:
 
 def _refuse(wrong: Tensor, expected: str, got: str) -> None:
     """Name the first place `[molecule]` or `[molecule, atom]` that is wrong."""
-    for place in wrong.nonzero().tolist():
+    for place in wrong.nonzero()[:1].tolist():
         where = map("{} {}".format, ("molecule", "atom"), place)
         raise InputError("data", expected, f"{got} in {', '.join(where)}")
 

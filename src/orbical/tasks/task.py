@@ -307,9 +307,10 @@ class Task(WithUsage, ABC):
     def scale(self, answers: Tensor) -> Tensor:
         """Return the scale of outputs `[B, ...]`, which relative errors in tests are measured by.
 
-        By default the largest entry; a task with outputs in several units has one for each.
+        By default the largest entry, padding aside; a task with outputs in several units has one
+        for each.
         """
-        return answers.abs().max()
+        return answers.nan_to_num(0.0).abs().max()
 
     def parts(self, answers: Tensor) -> dict[str, Tensor]:
         """Return the parts of primary outputs `[K, B, ...]` that tests of a model name."""
