@@ -315,6 +315,14 @@ class Fields(Action):
         each = tree_map(lambda a, leaf, m: a.defect(elements, leaf, m), self.actions, x, moved)
         return torch.stack(list(leaves(each))).amax(0)
 
+    def difference(self, x: Tree, y: Tree) -> Tree:
+        """Return the difference of each field."""
+        return tree_map(lambda action, a, b: action.difference(a, b), self.actions, x, y)
+
+    def mean(self, x: Tree, weights: Tensor) -> Tree:
+        """Average each field."""
+        return tree_map(lambda action, leaf: action.mean(leaf, weights), self.actions, x)
+
     def check(self, group: Group, x: Tree) -> None:
         """Check that the fields match, and check each of them."""
         _check_fields(x, self.actions)

@@ -63,9 +63,14 @@ class Images(OfFinite):
         """Move `x[K or 1, B, C, H, W]`; integers become float32, whatever the group."""
         if elements.exact_on_grid:
             return pixel_grids.move_exactly(elements, x if x.is_floating_point() else x.float())
-        return self._resample(elements, x, x.shape[-2:])
+        return self._resample(elements, x)
 
-    def _resample(self, elements: Elements, x: Tensor, size: tuple[int, ...]) -> Tensor:
+    def _view_size(self, x: Tensor) -> tuple[int, ...]:
+        """Return the height and width of what is shown of images."""
+        return tuple(x.shape[-2:])
+
+    def _resample(self, elements: Elements, x: Tensor) -> Tensor:
+        size = self._view_size(x)
         whole = not x.is_floating_point()
         dtype = torch.float32 if whole else x.dtype
         # Half precision knows places in an image to a tenth of a pixel, which is not enough.
@@ -130,7 +135,28 @@ class Images(OfFinite):
             )
 
 
-class Window(Images):
+class _View(Images):
+    """What views share: the central `size` pixels of images that may be larger."""
+
+    _fixed = frozenset({"padding"})
+    _outside: ClassVar[str] = "border"
+
+    def __init__(self, size: int, interpolation: str = "bilinear") -> None:
+        super().__init__(interpolation, self._outside)
+        self.size = whole_number("size", size, 1)
+
+    def _view_size(self, x: Tensor) -> tuple[int, ...]:
+        return self.size, self.size
+
+    def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
+        """Return a mask of pixels that come from inside the larger image; None if all do."""
+        if elements.exact_on_grid:
+            return None
+        inside = pixel_grids.pixels_inside(elements, (self.size, self.size), x)
+        return None if bool(inside.all()) else inside
+
+
+class Window(_View):
     """A field of view of `size` pixels that moves inside larger images `[B, C, H, W]`.
 
     The content shifts by the element, and what enters the view is real image: nothing is invented
@@ -145,18 +171,13 @@ class Window(Images):
             [ 9., 10.]])
     """
 
-    _fixed = frozenset({"padding"})
     _outside: ClassVar[str] = "zeros"
-
-    def __init__(self, size: int, interpolation: str = "bilinear") -> None:
-        super().__init__(interpolation, self._outside)
-        self.size = whole_number("size", size, 1)
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Crop `x[1, B, C, H, W]` to `[K, B, C, size, size]`, or resample if it has to."""
         offsets = self._offsets(elements, x)
         if offsets is None:
-            return self._resample(elements, x, (self.size, self.size))
+            return self._resample(elements, x)
         return pixel_grids.crops(x.expand(len(elements), *x.shape[1:]), offsets, self.size)
 
     def _offsets(self, elements: Elements, x: Tensor) -> np.ndarray | None:
@@ -177,21 +198,15 @@ class Window(Images):
         moves = (frame[:, :, :2] != still).any() or (corner != whole).any()
         return None if moves or not inside else whole[:, ::-1].astype(np.int64)
 
-    def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
-        """Return a mask of pixels that come from inside the larger image; None if all do."""
-        inside = pixel_grids.pixels_inside(elements, (self.size, self.size), x)
-        return None if bool(inside.all()) else inside
-
     def defect(self, elements: Elements, x: Tensor, moved: Tensor | None = None) -> Tensor:
         """Measure what resampling there and back costs inside the view; crops cost nothing."""
         if self._offsets(elements, x) is not None:
             return torch.zeros(len(elements), len(x), device=x.device)
-        whole = Images(self.interpolation, self.padding)
-        there = whole._resample(elements, x[None], tuple(x.shape[-2:]))
-        back = self._resample(elements.inverse(), there, (self.size, self.size))
+        there = Images(self.interpolation, self.padding)._resample(elements, x[None])
+        back = self._resample(elements.inverse(), there)
         parts = {"plane": np.tile(np.eye(3), (len(elements), 1, 1))}
         unmoved = Elements(parts, len(elements), elements.exact_on_grid)
-        still = self._resample(unmoved, x[None], (self.size, self.size))
+        still = self._resample(unmoved, x[None])
         return relative_action_loss(back, still)
 
     def check(self, group: Group, x: Tensor) -> None:
@@ -208,17 +223,15 @@ class Window(Images):
             )
 
 
-class View(Window):
+class MapView(_View):
     """What is predicted in a `Window`: the central `size` pixels of maps that may be larger.
 
     Every element is resampled, and the border continues outside.
     """
 
-    _outside: ClassVar[str] = "border"
-
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Resample `x[K or 1, B, C, H, W]` to `[K, B, C, size, size]`."""
-        return self._resample(elements, x, (self.size, self.size))
+        return self._resample(elements, x)
 
 
 class ImagePair(Images):
@@ -359,21 +372,15 @@ def central_image(x: Tensor, size: int) -> Tensor:
     return x[..., top : top + size, left : left + size]
 
 
-class _Central(Images):
-    """What pairs and fields share: the central `size` pixels, resampled from the whole."""
-
-    _fixed = frozenset({"padding"})
+class _Central(_View):
+    """What pairs and fields share: the central `size` pixels, moved exactly or resampled."""
 
     def __init__(self, size: int, interpolation: str = "bicubic") -> None:
-        super().__init__(interpolation, "border")
-        self.size = whole_number("size", size, 1)
+        super().__init__(size, interpolation)
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, ..., H, W]` to `[K, B, ..., size, size]`."""
         return super().move(elements, central_image(x, self.size) if elements.exact_on_grid else x)
-
-    def _resample(self, elements: Elements, x: Tensor, size: tuple[int, ...]) -> Tensor:
-        return super()._resample(elements, x, (self.size, self.size))
 
 
 class PairWindow(_Central, ImagePair):
@@ -424,13 +431,6 @@ class PairWindow(_Central, ImagePair):
 
 class FieldWindow(_Central, VectorField):
     """Displacements of the central `size` pixels: answers `[B, 2, size, size]`, or larger truth."""
-
-    def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
-        """Return a mask of the pixels of the view that come from inside `x`; None if all do."""
-        if elements.exact_on_grid:
-            return None
-        inside = pixel_grids.pixels_inside(elements, (self.size, self.size), x)
-        return None if bool(inside.all()) else inside
 
     def check(self, group: Group, x: Tensor) -> None:
         """Check the size of what moves."""

@@ -28,7 +28,7 @@ from .action import (
     is_own_action,
 )
 from .on_globes import Globe, Periodic
-from .on_images import Images, View, Window, check_image_size, check_square_images
+from .on_images import Images, MapView, Window, check_image_size, check_square_images
 from .on_volumes import Volumes, check_volume_sides, voxel_frame
 from .pixel_grids import ElementCache, check_affine_action, pixel_frame
 
@@ -91,7 +91,7 @@ class _Maps(Action):
             check_volume_sides(group, x, self._smooth.spacing)
         elif isinstance(self._smooth, Images):
             check_square_images(group, x)
-            if isinstance(self._smooth, View):
+            if isinstance(self._smooth, MapView):
                 check_image_size(x, self._smooth.size)
 
     def check_places(self, group: Group, x: Tree) -> None:
@@ -268,7 +268,7 @@ def _resampled(action: Action, interpolation: str) -> Action:
     if isinstance(action, Periodic):
         return Periodic(interpolation)
     if isinstance(action, Window):
-        return View(action.size, interpolation)
+        return MapView(action.size, interpolation)
     if isinstance(action, Images):
         return Images(interpolation, "border")
     raise InputError(

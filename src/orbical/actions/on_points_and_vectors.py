@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from torch import Tensor
 from .._imports import import_extra
 from ..errors import InputError
 from ..groups import Elements, Group
-from .action import Action, ActionTree, ByPart, Exact, Fields, OfFinite, action_matrices, as_action
+from .action import ActionTree, ByPart, Exact, Fields, OfFinite, action_matrices, as_action
 from .pixel_grids import check_affine_action
 
 _PART_OF_DIMENSION = {2: "plane", 3: "space"}
@@ -229,21 +229,16 @@ class Blocks(Exact):
 
     def difference(self, x: Tensor, y: Tensor) -> Tensor:
         """Return the difference of each block."""
-        first, second = self.split(x), self.split(y)
-        return self._joined(
-            {name: of.difference(first[name], second[name]) for name, of in self._each}
-        )
+        return self._joined(self._fields.difference(self.split(x), self.split(y)))
 
     def mean(self, x: Tensor, weights: Tensor) -> Tensor:
         """Average each block."""
-        blocks = self.split(x)
-        return self._joined({name: of.mean(blocks[name], weights) for name, of in self._each})
+        return self._joined(self._fields.mean(self.split(x), weights))
 
     @property
-    def _each(self) -> ItemsView[str, Action]:
+    def _fields(self) -> Fields:
         assert isinstance(self.of, Fields)
-        each: ItemsView[str, Action] = self.of.actions.items()
-        return each
+        return self.of
 
     def _joined(self, blocks: Mapping[str, Tensor]) -> Tensor:
         return torch.cat([blocks[name] for name in self.widths], -1)
