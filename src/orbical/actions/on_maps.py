@@ -17,16 +17,8 @@ from torch import Tensor
 from .._trees import Tree
 from ..errors import InputError, check_name
 from ..groups import Elements, Group
-from .action import (
-    Action,
-    ActionTree,
-    Fields,
-    Trivial,
-    action_matrices,
-    as_action,
-    flat_actions,
-    is_own_action,
-)
+from .action import Action, ActionTree, Trivial, action_matrices, is_own_action
+from .fields import Fields, as_action, flat_actions
 from .on_globes import Globe, Periodic
 from .on_images import Images, MapView, Window, check_image_size, check_square_images
 from .on_volumes import Volumes, check_volume_sides, voxel_frame

@@ -12,7 +12,8 @@ from torch import Tensor
 from .._imports import import_extra
 from ..errors import InputError
 from ..groups import Elements, Group
-from .action import ActionTree, ByPart, Exact, Fields, OfFinite, action_matrices, as_action
+from .action import ActionTree, ByPart, Exact, OfFinite, action_matrices
+from .fields import Fields, as_action
 from .pixel_grids import check_affine_action
 
 _PART_OF_DIMENSION = {2: "plane", 3: "space"}
