@@ -20,7 +20,7 @@ from . import point_samples
 from .reading import as_truth, check_as_predicted, described_value, is_real, wrong_output
 from .task import About, Move, Orbit, Reader, Results, Task, Variable, per_element, per_sample
 from .uncertainty import (
-    check_uncertainty_form,
+    FORMS,
     checked_uncertainty,
     moved_uncertainty_covariance,
     uncertain_outputs,
@@ -87,7 +87,9 @@ class Regression(Task):
         self.truth_dims = ("point", "component") if per_point else ("component",)
         if per_point:
             self.score_meaning = "root mean square distance of points from the truth"
-        self.uncertainty = check_uncertainty_form(uncertainty)
+        if uncertainty is not None:
+            check_name("uncertainty", uncertainty, FORMS)
+        self.uncertainty = uncertainty
         self.has_mean = uncertainty not in ("covariance", "evidential")
         if isinstance(self.output, actions.Angles):
             self.score_meaning, self.score_unit = "angle to the truth", self.output.symbol

@@ -73,7 +73,7 @@ def _apart(data: Any) -> tuple[Any, Any]:
     return ([data] if is_structure(data) else data), None
 
 
-def batch_structures(structures: Sequence[object]) -> tuple[NamedBatch, Batch | None]:
+def batch_structures(structures: Sequence[Any]) -> tuple[NamedBatch, Batch | None]:
     """Collect structures, and their stored results, in one batch.
 
     Args:
@@ -95,16 +95,16 @@ def batch_structures(structures: Sequence[object]) -> tuple[NamedBatch, Batch | 
     """
     if not len(structures):
         raise InputError("molecules", "at least one", "none")
-    for place, one in enumerate(structures):
-        if not is_structure(one):
-            raise InputError("molecules", "ase.Atoms", f"{type(one).__name__} at {place}")
+    for place, structure in enumerate(structures):
+        if not is_structure(structure):
+            raise InputError("molecules", "ase.Atoms", f"{type(structure).__name__} at {place}")
 
     def batched(field: str, kind: type) -> Tensor:
-        each = [torch.tensor(np.array(getattr(one, field), kind)) for one in structures]
+        each = [torch.tensor(np.array(getattr(structure, field), kind)) for structure in structures]
         return pad_sequence(each, batch_first=True)
 
     pos, numbers = batched("positions", float), batched("numbers", np.int64)
-    sizes = torch.tensor([len(one.numbers) for one in structures])  # type: ignore[attr-defined]
+    sizes = torch.tensor([len(structure.numbers) for structure in structures])
     mask = torch.arange(numbers.shape[1]) < sizes[:, None]
     lattice = {"cell": batched("cell", float), "pbc": batched("pbc", bool)}
     inputs = complete_structures({"pos": pos, "numbers": numbers, "mask": mask, **lattice})
@@ -262,12 +262,12 @@ def _refuse(wrong: Tensor, expected: str, got: str) -> None:
 def _truth(structures: Sequence[Any], most: int) -> Batch | None:
     """Collect the stored results of structures, from a file or a finished calculation."""
     known: Batch = {}
-    for row, one in enumerate(structures):
-        calculator: Any = getattr(one, "calc", None)
+    for row, structure in enumerate(structures):
+        calculator: Any = getattr(structure, "calc", None)
         for name in UNITS:
             if (getattr(calculator, "results", None) or {}).get(name) is None:
                 continue
-            result = calculator.get_property(name, one, allow_calculation=False)
+            result = calculator.get_property(name, structure, allow_calculation=False)
             if result is None:  # the atoms have moved since
                 continue
             try:
@@ -277,14 +277,14 @@ def _truth(structures: Sequence[Any], most: int) -> Batch | None:
                     "molecules", f"numbers for {name}", f"{result!r} in molecule {row}"
                 ) from error
             fitted = shaped_quantity(name, values, 1)
-            if fitted is None or (name == "forces" and fitted.shape[1] != len(one)):
+            if fitted is None or (name == "forces" and fitted.shape[1] != len(structure)):
                 raise InputError(
                     "molecules",
-                    f"results for {len(one)} atoms",
+                    f"results for {len(structure)} atoms",
                     f"{name} of shape {tuple(values.shape[1:])} in molecule {row}",
                 )
             whole = known.setdefault(name, missing_quantity(name, len(structures), most))
-            place = (row, slice(len(one))) if name == "forces" else row
+            place = (row, slice(len(structure))) if name == "forces" else row
             whole[place] = fitted[0]
     return known or None
 
@@ -302,10 +302,10 @@ def read_molecule_file(path: Path) -> list[Any]:
         read = readers.get(path.suffix.lower())
         if path.suffix.lower().endswith("xyz"):
             _check_counts(path)
-        found: list[object] = list(ase_io.read(path, ":")) if read is None else read(path)
-    if not found:
+        molecules: list[object] = list(ase_io.read(path, ":")) if read is None else read(path)
+    if not molecules:
         raise InputError("molecules", "at least one molecule", f"none in {str(path)!r}")
-    return found
+    return molecules
 
 
 def _check_counts(path: Path) -> None:
@@ -324,11 +324,11 @@ def _check_counts(path: Path) -> None:
 def _from_database(path: Path) -> list[Any]:
     from ase.db import connect
 
-    found = []
+    molecules = []
     for row in connect(path).select():
-        found.append(row.toatoms())
-        found[-1].info["name"] = row.get("name", "")
-    return found
+        molecules.append(row.toatoms())
+        molecules[-1].info["name"] = row.get("name", "")
+    return molecules
 
 
 def _from_sdf(path: Path) -> list[Any]:
@@ -336,12 +336,12 @@ def _from_sdf(path: Path) -> list[Any]:
     from ase import Atoms
 
     chem = import_extra("rdkit.Chem", "chemistry", f"the file {str(path)!r}")
-    found = []
+    molecules = []
     for place, molecule in enumerate(chem.SDMolSupplier(str(path), sanitize=False, removeHs=False)):
         if molecule is None:
             raise InputError("molecules", problem=f"{str(path)!r}: molecule {place} cannot be read")
         numbers = [atom.GetAtomicNum() for atom in molecule.GetAtoms()]
         positions = molecule.GetConformer().GetPositions() if numbers else []
         title = molecule.GetProp("_Name") if molecule.HasProp("_Name") else ""
-        found.append(Atoms(numbers, positions, info={"name": title}))
-    return found
+        molecules.append(Atoms(numbers, positions, info={"name": title}))
+    return molecules
