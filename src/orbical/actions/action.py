@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar, Union
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -185,6 +186,7 @@ ActionTree = Union[Action, Mapping[str, "ActionTree"], Sequence["ActionTree"]]  
 """An action, or a dictionary or sequence of actions for the fields of the data."""
 REGISTERED: dict[str, type[Action]] = {}
 Kind = TypeVar("Kind", bound=type[Action])
+Kept = TypeVar("Kept")
 
 
 def register(action: Kind) -> Kind:
@@ -343,6 +345,31 @@ def nonfinite_sample(x: Tensor) -> int | None:
         return None
     found = (~torch.isfinite(x[:, None])).flatten(1).any(1).nonzero()
     return int(found[0]) if len(found) else None
+
+
+class ElementCache:
+    """What is computed once for elements, and kept while they are in use.
+
+    A pickled copy begins empty: a cache stays in its process.
+    """
+
+    def __init__(self) -> None:
+        self._kept: WeakKeyDictionary[Elements, dict[Hashable, Any]] = WeakKeyDictionary()
+
+    def __reduce__(self) -> tuple[type[ElementCache], tuple[()]]:
+        return ElementCache, ()
+
+    def of(self, elements: Elements) -> dict[Hashable, Any]:
+        """Return what is kept for these elements."""
+        return self._kept.setdefault(elements, {})
+
+    def get(self, elements: Elements, key: Hashable, make: Callable[[], Kept]) -> Kept:
+        """Return what is kept for these elements under a key, made on first use."""
+        kept = self.of(elements)
+        if key not in kept:
+            kept[key] = make()
+        found: Kept = kept[key]
+        return found
 
 
 class OfFinite(Action):

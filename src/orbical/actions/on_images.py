@@ -24,7 +24,7 @@ from .._trees import to_device
 from ..errors import InputError, check_name, whole_number
 from ..groups import Elements, Group
 from . import pixel_grids
-from .action import Action, OfFinite, action_matrices, relative_action_loss
+from .action import Action, ElementCache, OfFinite, action_matrices, relative_action_loss
 
 INTERPOLATIONS = ("nearest", "bilinear", "bicubic")
 PADDINGS = {"zeros": "zeros", "border": "border", "reflect": "reflection"}
@@ -57,7 +57,7 @@ class Images(OfFinite):
         check_name("padding", padding, PADDINGS)
         self.interpolation = interpolation
         self.padding = padding
-        self._kept = pixel_grids.ElementCache()
+        self._kept = ElementCache()
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, C, H, W]`; integers become float32, whatever the group."""

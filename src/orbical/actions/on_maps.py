@@ -17,12 +17,12 @@ from torch import Tensor
 from .._trees import Tree
 from ..errors import InputError, check_name
 from ..groups import Elements, Group
-from .action import Action, ActionTree, Trivial, action_matrices, is_own_action
+from .action import Action, ActionTree, ElementCache, Trivial, action_matrices, is_own_action
 from .fields import Fields, as_action, flat_actions
 from .on_globes import Globe, Periodic
 from .on_images import Images, MapView, Window, check_image_size, check_square_images
 from .on_volumes import Volumes, check_volume_sides, voxel_frame
-from .pixel_grids import ElementCache, check_affine_action, pixel_frame
+from .pixel_grids import check_affine_action, pixel_frame
 
 REPRESENTATIONS = ("trivial", "vector", "normal")
 _OF_VOLUMES = {"nearest": "nearest", "bilinear": "trilinear"}

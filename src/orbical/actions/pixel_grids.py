@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator
-from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,38 +14,12 @@ from .._trees import to_device
 from ..errors import InputError
 from ..groups import Elements, Group
 
-Kept = TypeVar("Kept")
 _MOST_STACKS = 128
 _BUSY_THREADS = 2**18  # places that keep an accelerator busy, each with all planes
 _LARGE_CROPS = 2**20  # numbers of one element: copying them takes longer than asking for it
 _FINEST = 8  # places along each side of a pixel, at most
 _FLIP_ROWS = np.diag([1.0, -1.0, 1.0])
 _NOWHERE = 1e6  # in pixels from the center: beyond the horizon of a homography
-
-
-class ElementCache:
-    """What is computed once for elements, and kept while they are in use.
-
-    A pickled copy begins empty: a cache stays in its process.
-    """
-
-    def __init__(self) -> None:
-        self._kept: WeakKeyDictionary[Elements, dict[Hashable, Any]] = WeakKeyDictionary()
-
-    def __reduce__(self) -> tuple[type[ElementCache], tuple[()]]:
-        return ElementCache, ()
-
-    def of(self, elements: Elements) -> dict[Hashable, Any]:
-        """Return what is kept for these elements."""
-        return self._kept.setdefault(elements, {})
-
-    def get(self, elements: Elements, key: Hashable, make: Callable[[], Kept]) -> Kept:
-        """Return what is kept for these elements under a key, made on first use."""
-        kept = self.of(elements)
-        if key not in kept:
-            kept[key] = make()
-        found: Kept = kept[key]
-        return found
 
 
 def pixel_frame(elements: Elements) -> np.ndarray:

@@ -40,7 +40,7 @@ from .structures import (
 )
 from .task import ACTION_DEFECT, Reader, Task, Variable
 from .text_lines import Text
-from .uncertainty import uncertainty_variances
+from .uncertainties import uncertainty_variances
 
 TASKS: dict[str, type[Task]] = {
     task.name: task

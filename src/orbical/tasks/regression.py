@@ -16,17 +16,9 @@ from .._trees import Tree
 from ..actions import Action, ActionTree
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements
-from . import point_samples
+from . import point_samples, uncertainties
 from .reading import as_truth, check_as_predicted, described_value, is_real, wrong_output
 from .task import About, Move, Orbit, Reader, Results, Task, Variable, per_element, per_sample
-from .uncertainty import (
-    FORMS,
-    checked_uncertainty,
-    moved_uncertainty_covariance,
-    uncertain_outputs,
-    uncertainty_faults,
-    uncertainty_variances,
-)
 
 
 class Regression(Task):
@@ -88,7 +80,7 @@ class Regression(Task):
         if per_point:
             self.score_meaning = "root mean square distance of points from the truth"
         if uncertainty is not None:
-            check_name("uncertainty", uncertainty, FORMS)
+            check_name("uncertainty", uncertainty, uncertainties.FORMS)
         self.uncertainty = uncertainty
         self.has_mean = uncertainty not in ("covariance", "evidential")
         if isinstance(self.output, actions.Angles):
@@ -99,11 +91,11 @@ class Regression(Task):
 
     def read(self, raw: object, outputs: str | None = None) -> dict[str, Tensor]:
         """Read `{"mean": [N, d]}` and the uncertainty in its form."""
-        parts = uncertain_outputs(self.picked(raw), self.uncertainty)
+        parts = uncertainties.uncertain_outputs(self.picked(raw), self.uncertainty)
         mean = self._as_rows(parts["mean"], "model output", ModelError)
         if isinstance(self.output, actions.Vectors) and mean.shape[-1] not in (2, 3):
             raise wrong_output("vectors of 2 or 3 components", mean.shape[-1])
-        return checked_uncertainty({**parts, "mean": mean}, self.output)
+        return uncertainties.checked_uncertainty({**parts, "mean": mean}, self.output)
 
     def take(self, data: object) -> object:
         """Pad samples of different sizes, and their targets by point."""
@@ -128,7 +120,7 @@ class Regression(Task):
             for name, part in outputs.items()
             if name != "mask"
         }
-        return super().faults(given) | uncertainty_faults(given)
+        return super().faults(given) | uncertainties.uncertainty_faults(given)
 
     def _as_rows(self, values: Tensor, argument: str, error: type[Exception]) -> Tensor:
         """Return values `[N]`, by point `[N, n]`, with a last dimension of 1; check dimensions."""
@@ -185,9 +177,9 @@ class Regression(Task):
 
     def companions(self, outputs: Tree) -> dict[str, tuple[Tensor, Move]]:
         """Return variances, which stay or follow their points, or the covariance, which rotates."""
-        found = uncertainty_variances(outputs)
+        found = uncertainties.uncertainty_variances(outputs)
         if "covariance" in found:
-            turn = partial(moved_uncertainty_covariance, self.output, self._scalars)
+            turn = partial(uncertainties.moved_uncertainty_covariance, self.output, self._scalars)
             return {"covariance": (found["covariance"], turn)}
         return {name: (values, self._scalars.move) for name, values in found.items()}
 
@@ -209,7 +201,7 @@ class Regression(Task):
 
     def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> Results:
         """Return the mean, the variances and the signed error."""
-        found = {"mean": outputs["mean"], **uncertainty_variances(outputs)}
+        found = {"mean": outputs["mean"], **uncertainties.uncertainty_variances(outputs)}
         if target is not None and self.uncertainty is not None:
             moved = self.output.move(elements, target[None])
             found["error"] = self.output.difference(moved, outputs["mean"])
