@@ -10,7 +10,7 @@ import torch
 from scipy.ndimage import rotate, shift
 
 from orbical import actions, groups
-from orbical.actions import on_images
+from orbical.actions import pixel_grids
 from orbical.errors import InputError
 
 
@@ -224,8 +224,8 @@ def test_sampling_in_stacks_equals_sampling_whole(lead, planes):
     def sample(*tensors):
         return torch.nn.functional.grid_sample(*tensors, align_corners=False)
 
-    whole = on_images._sample_whole(sample, x, grid)
-    np.testing.assert_allclose(on_images._sample_in_stacks(sample, x, grid), whole, atol=1e-6)
+    whole = pixel_grids._sample_whole(sample, x, grid)
+    np.testing.assert_allclose(pixel_grids._sample_in_stacks(sample, x, grid), whole, atol=1e-6)
 
 
 def test_a_window_sees_only_real_pixels_and_crops_exactly():

@@ -11,7 +11,7 @@ import torch
 import orbical as ob
 from orbical.errors import InputError
 from orbical.nero.changes import changed_share
-from orbical.tasks._answers import code_changes
+from orbical.tasks.answers import code_changes
 
 
 def test_pairs_of_codes_are_those_counted_one_by_one():

@@ -9,7 +9,7 @@ import torch
 import orbical as ob
 from orbical import actions, groups, tasks
 from orbical.errors import InputError, ModelError
-from orbical.tasks.uncertainty import moved_uncertainty_covariance
+from orbical.tasks.uncertainties import moved_uncertainty_covariance
 
 
 def vectors(count: int = 12, width: int = 3, seed: int = 0) -> torch.Tensor:

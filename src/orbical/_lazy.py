@@ -1,4 +1,4 @@
-"""Names that are imported on first use: those of a package, pandas and xarray."""
+"""Names that are imported on first use: those of a package, pandas, xarray, SciPy's rotations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["lazy_exports", "pd", "xr"]
+__all__ = ["lazy_exports", "pd", "transform", "xr"]
 
 
 class _Package:
@@ -22,8 +22,9 @@ class _Package:
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
+    from scipy.spatial import transform
 else:  # which take a second to load, and which nothing needs until a table or an array is made
-    pd, xr = _Package("pandas"), _Package("xarray")
+    pd, xr, transform = _Package("pandas"), _Package("xarray"), _Package("scipy.spatial.transform")
 
 
 def lazy_exports(

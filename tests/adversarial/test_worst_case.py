@@ -77,7 +77,7 @@ def test_the_coordinates_are_those_of_the_worst_element(net, data):
     np.testing.assert_array_equal(found["nearest"], nearest)
     for sample in range(5):
         angle = float(found["angle"][0, sample])
-        both = ob.groups.plane.plane_turns(np.array([0.0, angle]))
+        both = ob.groups.plane_turns(np.array([0.0, angle]))
         group = ob.groups.from_matrices(plane=both)
         one = data[0][sample : sample + 1], data[1][sample : sample + 1]
         scan = ob.scan(net, one, group=group, task="classification", progress=False)

@@ -355,7 +355,7 @@ def test_bad_molecules_are_refused_before_any_work():
     pos = np.zeros((2, 2, 3))
     with pytest.raises(InputError, match=r"at least one atom, got none .* molecule 1"):
         audit(EMT(), {"pos": pos, "numbers": [[1, 1], [0, 0]]})
-    with pytest.raises(InputError, match="an unknown element for molecule 0, atom 1"):
+    with pytest.raises(InputError, match="an unknown element in molecule 0, atom 1"):
         audit(EMT(), {"pos": pos, "numbers": [[1, 300], [1, 1]]})
     with pytest.raises(InputError, match="a dictionary with pos"):
         audit(EMT(), pos)
@@ -415,8 +415,8 @@ def test_the_score_changes_not_when_both_sides_turn():
     group = ob.groups.from_matrices(
         space=[np.eye(3), Rotation.random(random_state=0).as_matrix(), -np.eye(3)]
     )
-    still = task._distances(first, second)
-    moved = task._distances(task.output.move(group, first), task.output.move(group, second))
+    still = task.output.distances(first, second)
+    moved = task.output.distances(task.output.move(group, first), task.output.move(group, second))
     for name, values in still.items():
         np.testing.assert_allclose(moved[name], values.expand(3, 4), rtol=1e-12)
 

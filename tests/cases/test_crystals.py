@@ -94,7 +94,7 @@ def fields(**changed):
         ({"cell": np.ones((1, 3))}, r"cell of shape \(1, 3, 3\), got shape \(1, 3\)"),
         ({"cell": np.ones((2, 3, 3))}, r"cell of shape \(1, 3, 3\), got shape \(2, 3, 3\)"),
         ({"pbc": np.ones((1, 2), bool)}, r"pbc of shape \(1, 3\), got shape \(1, 2\)"),
-        ({"cell": np.full((1, 3, 3), np.nan)}, "a finite cell, got NaN or infinity for molecule 0"),
+        ({"cell": np.full((1, 3, 3), np.nan)}, "a finite cell, got NaN or infinity in molecule 0"),
         ({"cell": np.ones((1, 3, 3))}, "a cell that spans the 3 periodic directions, got fewer"),
         ({"cell": np.zeros((1, 3, 3))}, "a cell that spans the 3 periodic directions, got fewer"),
     ],

@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from orbical.groups import translations
-from orbical.tasks import Detection, detection_matching
-from orbical.tasks.detection_matching import Detections, detection_consensus
+from orbical.tasks import Detection, detection_clusters
+from orbical.tasks.detection_clusters import detection_consensus
+from orbical.tasks.detection_matching import Detections
 
 GROUP = translations(4, 2)
 WEIGHTS = torch.as_tensor(GROUP.weights)
@@ -185,8 +186,8 @@ def test_without_asking_the_device_back_the_consensus_is_the_same(
     found.label[::3, :, 1:] = -1
     asked = TASK.consensus(found, GROUP, WEIGHTS)
     # What an accelerator does: every place, and every round, whether or not it holds something.
-    monkeypatch.setattr(detection_matching, "_held_places", detection_matching._every_place)
-    monkeypatch.setattr(detection_matching, "_known_to_be_none", lambda marks: False)
+    monkeypatch.setattr(detection_clusters, "_held_places", detection_clusters._every_place)
+    monkeypatch.setattr(detection_clusters, "_known_to_be_none", lambda marks: False)
     unasked = TASK.consensus(found, GROUP, WEIGHTS)
     assert 2 <= int((~asked.label[0].isnan()).sum()) < TASK.most
     for a, b in zip(asked, unasked, strict=True):

@@ -12,12 +12,8 @@ import torch
 
 import orbical as ob
 from orbical.errors import InputError, ModelError
-from orbical.tasks._answers import (
-    answer_code_points,
-    answer_codes,
-    edit_distance,
-    majority_answer,
-)
+from orbical.tasks.answers import answer_codes, majority_answer
+from orbical.tasks.text_lines import edit_distance, text_code_points
 
 IMAGES = torch.arange(3.0).reshape(-1, 1, 1, 1) + torch.tensor([[0.25, 0.0], [0.0, 0.0]])
 """Three images that know their number, with a mark that shows how they are turned."""
@@ -51,7 +47,7 @@ def upright_only(images):
 def test_edit_distances_are_those_of_brute_force():
     draw = random.Random(0)
     words = ["".join(draw.choices("abc", k=draw.randint(0, 5))) for _ in range(80)]
-    first, second = answer_code_points(words[:40], 5), answer_code_points(words[40:], 8)
+    first, second = text_code_points(words[:40], 5), text_code_points(words[40:], 8)
     found = edit_distance(first, second).tolist()
     assert found == [brute_force(*pair) for pair in zip(words[:40], words[40:], strict=True)]
     every = edit_distance(first[:5, None], second[None, :5])

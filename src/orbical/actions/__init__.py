@@ -9,20 +9,15 @@ from .action import (
     REGISTERED,
     Action,
     ActionTree,
-    Fields,
     Settings,
     Trivial,
     action_matrices,
-    action_parts_in_place,
-    action_view,
-    as_action,
-    check_group,
-    flat_actions,
     is_own_action,
     nonfinite_sample,
     register,
     restored_setting,
 )
+from .fields import Fields, action_parts_in_place, action_view, as_action, check_group, flat_actions
 from .on_angles import Angles
 from .on_boxes_and_key_points import Boxes, PixelPoints, PixelPosition, checked_swaps
 from .on_classes import Classes

@@ -1,10 +1,11 @@
-"""The base classes of actions, and actions on trees."""
+"""The base classes of actions, and how a record of a scan names them."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar, Union
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from .._trees import Tree, leaves, to_device, tree_map
 from ..errors import InputError, WithUsage
-from ..groups import OF_OUTPUTS, PARTS, Elements, Group, groups_moving
+from ..groups import Elements, Group
 
 Settings = dict[str, Any]
 """Arguments of a constructor by name, as a record holds them."""
@@ -29,6 +30,8 @@ class Action(WithUsage, ABC):
     in_place: ClassVar[tuple[str, ...]] = ()
     """Those of `parts` that change values and leave every place where it is: colors, gains, and
     coordinates of points. What a model predicts at a place is not moved by them."""
+    ignored: ClassVar[tuple[str, ...]] = ()
+    """Parts that leave the data as they are, beside `parts`, which move them."""
     dims: ClassVar[tuple[str, ...]] = ()
     """The dimensions of a batch, a number for one of fixed size; nothing for any."""
     drawn_as: ClassVar[str] = "values"
@@ -86,7 +89,7 @@ class Action(WithUsage, ABC):
     def check(self, group: Group, x: Tree) -> None:
         """Refuse data that this action cannot move by this group, before any work."""
         if not isinstance(x, Tensor):
-            given = f"fields {_names(x)}" if isinstance(x, dict | tuple) else type(x).__name__
+            given = f"fields {field_names(x)}" if isinstance(x, dict | tuple) else type(x).__name__
             raise InputError(
                 "data",
                 f"one tensor for the action {type(self).__name__}",
@@ -110,7 +113,7 @@ class Action(WithUsage, ABC):
 
     def unknown(self, group: Group) -> set[str]:
         """Return the parts of a group whose effect on the data the action does not know."""
-        return {*group.parts} - {*self.parts}
+        return {*group.parts} - {*self.parts, *self.ignored}
 
     def doubt(self, x: Tree) -> Tensor | None:
         """Return a flag on the device: whether a batch may hold values that cannot be moved.
@@ -165,7 +168,7 @@ class Action(WithUsage, ABC):
 
         name = described.get("action")
         if name == "Fields":
-            return as_action(_restored_fields(described["fields"]))
+            return own.as_action(_restored_fields(described["fields"]))
         kind = getattr(own, str(name), None) if name in own.__all__ else REGISTERED.get(str(name))
         if not (isinstance(kind, type) and issubclass(kind, Action)) or kind is Action:
             raise InputError(
@@ -183,6 +186,7 @@ ActionTree = Union[Action, Mapping[str, "ActionTree"], Sequence["ActionTree"]]  
 """An action, or a dictionary or sequence of actions for the fields of the data."""
 REGISTERED: dict[str, type[Action]] = {}
 Kind = TypeVar("Kind", bound=type[Action])
+Kept = TypeVar("Kept")
 
 
 def register(action: Kind) -> Kind:
@@ -267,6 +271,21 @@ class Exact(Action):
         return True
 
 
+class ByPart(Action):
+    """Actions that one part of a group moves; where a group lacks it, a batch is repeated."""
+
+    part: str
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Move `x[K or 1, B, ...]`."""
+        repeated = x.expand(len(elements), *x.shape[1:])
+        return self.move_each(elements, repeated) if self.part in elements.parts else repeated
+
+    @abstractmethod
+    def move_each(self, elements: Elements, x: Tensor) -> Tensor:
+        """Move `x[K, B, ...]` by K elements that have the part."""
+
+
 class Trivial(Exact):
     """The trivial action: class labels, energies, atomic numbers under rotations."""
 
@@ -282,74 +301,8 @@ class Trivial(Exact):
         return set()
 
 
-class Fields(Action):
-    """An action for each field of a tree, such as `{"pos": Points(), "numbers": Trivial()}`."""
-
-    def __init__(self, actions: Tree) -> None:
-        self.actions = actions
-
-    def move(self, elements: Elements, x: Tree) -> Tree:
-        """Move each field by its own action."""
-        return tree_map(lambda action, leaf: action.move(elements, leaf), self.actions, x)
-
-    def defect(self, elements: Elements, x: Tree, moved: Tree | None = None) -> Tensor:
-        """Return the largest defect of the fields."""
-        moved = self.apply(elements, x) if moved is None else moved
-        each = tree_map(lambda a, leaf, m: a.defect(elements, leaf, m), self.actions, x, moved)
-        return torch.stack(list(leaves(each))).amax(0)
-
-    def check(self, group: Group, x: Tree) -> None:
-        """Check that the fields match, and check each of them."""
-        _check_fields(x, self.actions)
-        tree_map(lambda action, leaf: action.check(group, leaf), self.actions, x)
-
-    def moved_by(self, x: Tree) -> frozenset[str]:
-        """Return the parts that move some field."""
-        each = tree_map(lambda action, leaf: action.moved_by(leaf), self.actions, x)
-        return frozenset().union(*leaves(each))
-
-    def unknown(self, group: Group) -> set[str]:
-        """Return the parts that some field does not know."""
-        return set().union(*(leaf.unknown(group) for leaf in flat_actions(self)))
-
-    def doubt(self, x: Tree) -> Tensor | None:
-        """Return a flag that is set if the flag of any field is."""
-        each = leaves(tree_map(lambda action, leaf: action.doubt(leaf), self.actions, x))
-        marks = [mark for mark in each if mark is not None]
-        return torch.stack(marks).any() if marks else None
-
-    def check_values(self, x: Tree, first: int = 0) -> None:
-        """Check the values of each field."""
-        tree_map(lambda action, leaf: action.check_values(leaf, first), self.actions, x)
-
-    def encode(self, given: Any) -> Tree:
-        """Encode each field."""
-        return tree_map(lambda action, field: action.encode(field), self.actions, given)
-
-    def decode(self, x: Tree) -> Any:
-        """Decode each field."""
-        return tree_map(lambda action, leaf: action.decode(leaf), self.actions, x)
-
-    def describe(self) -> Settings:
-        """Describe each field's action."""
-        return {"action": "Fields", "fields": tree_map(lambda a: a.describe(), self.actions)}
-
-
-def _check_fields(x: Tree, actions: Tree, within: str = "") -> None:
-    if _names(x) != _names(actions):
-        given = f"fields {_names(x)}"
-        remedy = "an action for each field (--input pos=points,z=rows)"
-        if isinstance(x, Tensor):
-            given = "one array"
-            remedy = "its action, such as orbical.actions.Points() (--input points)"
-        expected = f"fields {_names(actions)}"
-        raise InputError(f"data{within}", expected, given, remedy=f"pass input= {remedy}")
-    if isinstance(actions, dict | tuple):
-        for key in actions if isinstance(actions, dict) else range(len(actions)):
-            _check_fields(x[key], actions[key], f"{within}[{key!r}]")
-
-
-def _names(tree: Tree) -> Any:
+def field_names(tree: Tree) -> Any:
+    """Return the names of the fields of a tree, or their number, or that there are none."""
     if isinstance(tree, Mapping):
         return sorted(tree, key=str)
     if isinstance(tree, tuple | list):
@@ -357,91 +310,10 @@ def _names(tree: Tree) -> Any:
     return "none"
 
 
-def as_action(action: object) -> Action:
-    """Return an action from an action, or from a dictionary or tuple of actions."""
-    if isinstance(action, Action):
-        return action
-    if isinstance(action, dict | tuple | list) and action:
-        return Fields(tree_map(as_action, action))
-    raise InputError(
-        "action",
-        "an orbical.actions.Action, such as orbical.actions.Points(), or a dictionary of them",
-        repr(action),
-    )
-
-
-def check_group(action: Action, group: Group, x: Tree) -> None:
-    """Refuse data that an action cannot move by a group, and a part that moves nothing of it.
-
-    Elements that differ only in such a part would give the same answers, and a model would seem
-    to be invariant under it.
-    """
-    action.check(group, x)
-    moved_by = action.moved_by(x)
-    idle = sorted({*group.parts} - moved_by - OF_OUTPUTS)
-    if idle:
-        kinds = ", ".join(type(leaf).__name__ for leaf in flat_actions(action))
-        known = " and ".join(sorted(moved_by)) or "nothing"
-        users = "; ".join(f"{part} moves {_users(part)}" for part in idle)
-        hints = (_HINTS.get((*idle, part), "") for part in sorted(moved_by))
-        others = groups_moving(moved_by, group.spec.partition(":")[0])
-        first, more = others[:1], ", ".join(others[1:_MOST_GROUPS])
-        ways = f"; for this data use {first[0]}" + f" (or {more})" * bool(more) if first else ""
-        raise InputError(
-            "group",
-            problem=f"the {' and '.join(idle)} part of {group.spec} moves nothing of this data "
-            f"({kinds}, moved by {known})",
-            remedy=f"{users}{''.join(hints)}{ways}",
-        )
-
-
-_MOST_GROUPS = 6
-_HINTS: dict[tuple[str, ...], str] = {
-    ("plane", "space"): "; space is mirrored by inversion",
-    ("space", "plane"): "; volumes are [sample, channel, depth, row, column], gray ones x[:, None]",
-}
-"""What to say of a part that moves nothing, where the data is moved by another."""
-
-
-def _users(part: str) -> str:
-    known = PARTS.get(part)
-    return (known and known.moves) or "no known data"
-
-
-def action_view(action: Action) -> str:
-    """Return the view of data moved by an action: that of the first field that can be drawn.
-
-    >>> from orbical.actions import Points, Trivial
-    >>> action_view(as_action({"mask": Trivial(), "pos": Points()})), action_view(Trivial())
-    ('points', 'values')
-    """
-    views = [leaf.drawn_as for leaf in flat_actions(action)]
-    return next((view for view in views if view != "values"), "values")
-
-
-def flat_actions(action: Action) -> list[Action]:
-    """Return the actions of all fields."""
-    if isinstance(action, Fields):
-        return [leaf for item in leaves(action.actions) for leaf in flat_actions(item)]
-    return [action]
-
-
 def is_own_action(action: Action, method: str = "move") -> bool:
     """Check whether an action moves data by code of your own, and not by that of orbical."""
     home = next(kind for kind in type(action).__mro__ if method in vars(kind))
     return not home.__module__.startswith("orbical.")
-
-
-def action_parts_in_place(action: Action) -> frozenset[str]:
-    """Return the parts that change values of the data and leave all places where they are.
-
-    >>> from orbical.actions import Points, Rows
-    >>> sorted(action_parts_in_place(as_action({"pos": Points(), "mask": Rows()})))
-    ['plane', 'space']
-    """
-    fields = flat_actions(action)
-    moving = {part for leaf in fields for part in leaf.parts if part not in leaf.in_place}
-    return frozenset(part for leaf in fields for part in leaf.in_place) - moving
 
 
 def action_matrices(part: np.ndarray, like: Tensor) -> Tensor:
@@ -473,6 +345,31 @@ def nonfinite_sample(x: Tensor) -> int | None:
         return None
     found = (~torch.isfinite(x[:, None])).flatten(1).any(1).nonzero()
     return int(found[0]) if len(found) else None
+
+
+class ElementCache:
+    """What is computed once for elements, and kept while they are in use.
+
+    A pickled copy begins empty: a cache stays in its process.
+    """
+
+    def __init__(self) -> None:
+        self._kept: WeakKeyDictionary[Elements, dict[Hashable, Any]] = WeakKeyDictionary()
+
+    def __reduce__(self) -> tuple[type[ElementCache], tuple[()]]:
+        return ElementCache, ()
+
+    def of(self, elements: Elements) -> dict[Hashable, Any]:
+        """Return what is kept for these elements."""
+        return self._kept.setdefault(elements, {})
+
+    def get(self, elements: Elements, key: Hashable, make: Callable[[], Kept]) -> Kept:
+        """Return what is kept for these elements under a key, made on first use."""
+        kept = self.of(elements)
+        if key not in kept:
+            kept[key] = make()
+        found: Kept = kept[key]
+        return found
 
 
 class OfFinite(Action):

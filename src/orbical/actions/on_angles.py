@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..errors import InputError, check_name, real_number
 from ..groups import Elements, Group
-from .action import Exact, action_matrices
+from .action import ByPart, Exact, action_matrices
 from .pixel_grids import check_affine_action
 
 TURNS = {"degrees": 360.0, "radians": 2 * math.pi}
@@ -19,7 +19,7 @@ TURNS = {"degrees": 360.0, "radians": 2 * math.pi}
 _SYMBOLS = {"degrees": "°", "radians": "rad"}
 
 
-class Angles(Exact):
+class Angles(ByPart, Exact):
     """Directions in the plane as angles `[B, ...]`, counterclockwise from x to the right.
 
     Rotations add to them, and mirrors also reverse their sign. Differences are taken the short way
@@ -41,7 +41,9 @@ class Angles(Exact):
         -2.0
     """
 
+    part = "plane"
     parts: ClassVar[tuple[str, ...]] = ("plane",)
+    ignored: ClassVar[tuple[str, ...]] = ("rows",)
 
     def __init__(self, unit: str = "degrees", period: float | None = None) -> None:
         check_name("unit", unit, TURNS)
@@ -54,11 +56,8 @@ class Angles(Exact):
         """The unit as written after a number."""
         return _SYMBOLS[self.unit]
 
-    def move(self, elements: Elements, x: Tensor) -> Tensor:
-        """Turn and mirror `x[K or 1, B, ...]`."""
-        x = (x if x.is_floating_point() else x.float()).expand(len(elements), *x.shape[1:])
-        if "plane" not in elements.parts:
-            return x
+    def move_each(self, elements: Elements, x: Tensor) -> Tensor:
+        """Turn and mirror `x[K, B, ...]`."""
         linear = elements.linear("plane")
         turn = np.arctan2(linear[:, 1, 0], linear[:, 0, 0]) * TURNS[self.unit] / (2 * math.pi)
         side = np.sign(np.linalg.det(linear))
@@ -104,7 +103,3 @@ class Angles(Exact):
                 "rotations, mirrors, shifts and scalings for Angles",
                 f"{group.spec}, which shears or stretches",
             )
-
-    def unknown(self, group: Group) -> set[str]:
-        """Return the parts that are neither known nor an order of points."""
-        return super().unknown(group) - {"rows"}

@@ -9,10 +9,10 @@ from torch import Tensor
 
 from ..errors import InputError
 from ..groups import Elements, Group
-from .action import Exact
+from .action import ByPart, Exact
 
 
-class Classes(Exact):
+class Classes(ByPart, Exact):
     """Classes that a part of the group permutes: labels `[B]`, or a number for each, `[B, C]`.
 
     Index arrays `[K, n]` of the part act as on rows: class `i` of the moved input is class
@@ -38,11 +38,8 @@ class Classes(Exact):
             raise InputError("part", "'rows' or 'classes'", repr(part))
         self.part = part
 
-    def move(self, elements: Elements, x: Tensor) -> Tensor:
-        """Permute labels `x[K or 1, B]`, or the numbers of classes `x[K or 1, B, C]`."""
-        x = x.expand(len(elements), *x.shape[1:])
-        if self.part not in elements.parts:
-            return x
+    def move_each(self, elements: Elements, x: Tensor) -> Tensor:
+        """Permute labels `x[K, B]`, or the numbers of classes `x[K, B, C]`."""
         order = torch.as_tensor(elements.parts[self.part], device=x.device)
         moving = order.shape[1]
         if x.ndim == 2:

@@ -87,11 +87,11 @@ class Periodic(OfFinite):
             raise InputError(
                 "data", "grids [sample, channel, row, column] or [sample, channel, time]", x
             )
-        linear = group.parts.get("cell", np.eye(3)[None])[:, :2, :2]
+        cell = group.parts.get("cell", np.eye(3)[None])
+        linear = cell[:, :2, :2]
         if not np.array_equal(np.abs(linear), np.broadcast_to(np.eye(2), linear.shape)):
             raise InputError("group", "shifts and mirrors along the axes of a grid", group.spec)
-        along = group.parts.get("cell", np.eye(3)[None])[:, 1]
-        if x.ndim == 3 and (along != [0, 1, 0]).any():
+        if x.ndim == 3 and (cell[:, 1] != [0, 1, 0]).any():
             raise InputError("group", "shifts and mirrors along the axis of a signal", group.spec)
 
 

@@ -11,12 +11,9 @@ large enough for every element, and `FieldWindow` moves its outputs, and the lar
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
-from weakref import WeakKeyDictionary
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import torch
@@ -26,23 +23,13 @@ from torch import Tensor
 from .._trees import to_device
 from ..errors import InputError, check_name, whole_number
 from ..groups import Elements, Group
-from .action import Action, OfFinite, action_matrices, relative_action_loss
-from .pixel_grids import (
-    check_affine_action,
-    pixel_footprints,
-    pixel_frame,
-    pixel_sources,
-    pixels_inside,
-    view_stays_inside,
-)
+from . import pixel_grids
+from .action import Action, ElementCache, OfFinite, action_matrices, relative_action_loss
 
 INTERPOLATIONS = ("nearest", "bilinear", "bicubic")
 PADDINGS = {"zeros": "zeros", "border": "border", "reflect": "reflection"}
-_MOST_STACKS = 128
-_BUSY_THREADS = 2**18  # places that keep an accelerator busy, each with all planes
 _MOST_CHANNELS = 4  # gray, colors, and how opaque they are
 _KEPT_GRID_NUMBERS = 2**24  # 64 MB in single precision
-_LARGE_CROPS = 2**20  # numbers of one element: copying them takes longer than asking for it
 _Grids = list[tuple[Any, Tensor]]
 
 
@@ -70,21 +57,20 @@ class Images(OfFinite):
         check_name("padding", padding, PADDINGS)
         self.interpolation = interpolation
         self.padding = padding
-        self._kept: WeakKeyDictionary[Elements, dict[Any, Any]] = WeakKeyDictionary()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_kept"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _kept=WeakKeyDictionary())  # a cache stays in its process
+        self._kept = ElementCache()
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, C, H, W]`; integers become float32, whatever the group."""
         if elements.exact_on_grid:
-            return _move_exactly(elements, x if x.is_floating_point() else x.float())
-        return self._resample(elements, x, x.shape[-2:])
+            return pixel_grids.move_exactly(elements, x if x.is_floating_point() else x.float())
+        return self._resample(elements, x)
 
-    def _resample(self, elements: Elements, x: Tensor, size: tuple[int, ...]) -> Tensor:
+    def _view_size(self, x: Tensor) -> tuple[int, ...]:
+        """Return the height and width of what is shown of images."""
+        return tuple(x.shape[-2:])
+
+    def _resample(self, elements: Elements, x: Tensor) -> Tensor:
+        size = self._view_size(x)
         whole = not x.is_floating_point()
         dtype = torch.float32 if whole else x.dtype
         # Half precision knows places in an image to a tenth of a pixel, which is not enough.
@@ -97,15 +83,10 @@ class Images(OfFinite):
             padding_mode=PADDINGS[self.padding],
             align_corners=False,
         )
-        few = count * math.prod(size) < _BUSY_THREADS
-        many = _sample_in_stacks if x.is_cuda and few else _sample_whole
-        found = [
-            (
-                index,
-                _pooled(many(sample, planes if len(planes) == 1 else planes[index], grid), size),
-            )
-            for index, grid in self._grids(elements, x, size)
-        ]
+        found = []
+        for index, grid in self._grids(elements, x, size):
+            chosen = planes if len(planes) == 1 else planes[index]
+            found.append((index, pixel_grids.sampled(sample, chosen, grid, size)))
         moved = found[0][1]
         if len(found) > 1:
             moved = x.new_empty(count, planes.shape[1], *size)
@@ -118,14 +99,15 @@ class Images(OfFinite):
 
         They are cached while the elements are in use.
         """
-        kept: dict[Any, _Grids] = self._kept.setdefault(elements, {})
+        kept = self._kept.of(elements)
         key = (x.dtype, x.device, tuple(x.shape[-2:]), tuple(size))
         if key in kept:
-            return kept[key]
+            return cast(_Grids, kept[key])
         scale = np.array([2.0 / x.shape[-1], 2.0 / x.shape[-2]])
-        sources = pixel_sources(elements, size, x.device, scale)
+        sources = pixel_grids.pixel_sources(elements, size, x.device, scale)
         grids = []
-        for index, offsets in pixel_footprints(elements, self.interpolation != "nearest"):
+        filtered = self.interpolation != "nearest"
+        for index, offsets in pixel_grids.pixel_footprints(elements, filtered):
             spread = to_device(torch.as_tensor(offsets * scale), sources.device)[:, None, None]
             places = sources[index][..., None, :] + spread
             grids.append((index, places.flatten(2, 3).to(x)))
@@ -137,12 +119,9 @@ class Images(OfFinite):
         """Return a mask `[K, H, W]` of pixels that come from inside the image; None if all do."""
         if elements.exact_on_grid:
             return None
-        kept = self._kept.setdefault(elements, {})
-        key = ("inside", x.device, tuple(x.shape[-2:]))
-        if key not in kept:
-            kept[key] = pixels_inside(elements, tuple(x.shape[-2:]), x)
-        mask: Tensor = kept[key]
-        return mask
+        size = tuple(x.shape[-2:])
+        inside = partial(pixel_grids.pixels_inside, elements, size, x)
+        return self._kept.get(elements, ("inside", x.device, size), inside)
 
     def check(self, group: Group, x: Tensor) -> None:
         """Check the shape, and that quarter turns meet square images."""
@@ -156,7 +135,28 @@ class Images(OfFinite):
             )
 
 
-class Window(Images):
+class _View(Images):
+    """What views share: the central `size` pixels of images that may be larger."""
+
+    _fixed = frozenset({"padding"})
+    _outside: ClassVar[str] = "border"
+
+    def __init__(self, size: int, interpolation: str = "bilinear") -> None:
+        super().__init__(interpolation, self._outside)
+        self.size = whole_number("size", size, 1)
+
+    def _view_size(self, x: Tensor) -> tuple[int, ...]:
+        return self.size, self.size
+
+    def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
+        """Return a mask of pixels that come from inside the larger image; None if all do."""
+        if elements.exact_on_grid:
+            return None
+        inside = pixel_grids.pixels_inside(elements, (self.size, self.size), x)
+        return None if bool(inside.all()) else inside
+
+
+class Window(_View):
     """A field of view of `size` pixels that moves inside larger images `[B, C, H, W]`.
 
     The content shifts by the element, and what enters the view is real image: nothing is invented
@@ -171,62 +171,49 @@ class Window(Images):
             [ 9., 10.]])
     """
 
-    _fixed = frozenset({"padding"})
     _outside: ClassVar[str] = "zeros"
-
-    def __init__(self, size: int, interpolation: str = "bilinear") -> None:
-        super().__init__(interpolation, self._outside)
-        self.size = whole_number("size", size, 1)
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Crop `x[1, B, C, H, W]` to `[K, B, C, size, size]`, or resample if it has to."""
         offsets = self._offsets(elements, x)
         if offsets is None:
-            return self._resample(elements, x, (self.size, self.size))
-        sources = x.expand(len(elements), *x.shape[1:])
-        many_small = x.is_cuda and sources[0].numel() < _LARGE_CROPS
-        return (_gathered if many_small else _joined)(sources, offsets, self.size)
+            return self._resample(elements, x)
+        return pixel_grids.crops(x.expand(len(elements), *x.shape[1:]), offsets, self.size)
 
     def _offsets(self, elements: Elements, x: Tensor) -> np.ndarray | None:
         """Return the first row and column `[K, 2]` of each crop, or None if a crop is not enough.
 
         Kept while the elements are in use, as sampling grids are.
         """
-        kept: dict[Any, np.ndarray | None] = self._kept.setdefault(elements, {})
-        key = tuple(x.shape[-2:])
-        if key not in kept:
-            frame = pixel_frame(elements)
-            start = np.array([(x.shape[-1] - self.size) / 2, (x.shape[-2] - self.size) / 2])
-            corner = start - frame[:, :2, 2]
-            whole = np.rint(corner)
-            inside = (whole >= 0).all() and (whole <= 2 * start).all()
-            still = np.eye(3)[:, :2]  # neither turned nor seen from aside
-            moves = (frame[:, :, :2] != still).any() or (corner != whole).any()
-            kept[key] = None if moves or not inside else whole[:, ::-1].astype(np.int64)
-        return kept[key]
+        sides = tuple(x.shape[-2:])
+        return self._kept.get(elements, sides, partial(self._whole_offsets, elements, sides))
 
-    def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
-        """Return a mask of pixels that come from inside the larger image; None if all do."""
-        inside = pixels_inside(elements, (self.size, self.size), x)
-        return None if bool(inside.all()) else inside
+    def _whole_offsets(self, elements: Elements, sides: tuple[int, ...]) -> np.ndarray | None:
+        frame = pixel_grids.pixel_frame(elements)
+        start = (np.array(sides[::-1]) - self.size) / 2
+        corner = start - frame[:, :2, 2]
+        whole = np.rint(corner)
+        inside = (whole >= 0).all() and (whole <= 2 * start).all()
+        still = np.eye(3)[:, :2]  # neither turned nor seen from aside
+        moves = (frame[:, :, :2] != still).any() or (corner != whole).any()
+        return None if moves or not inside else whole[:, ::-1].astype(np.int64)
 
     def defect(self, elements: Elements, x: Tensor, moved: Tensor | None = None) -> Tensor:
         """Measure what resampling there and back costs inside the view; crops cost nothing."""
         if self._offsets(elements, x) is not None:
             return torch.zeros(len(elements), len(x), device=x.device)
-        whole = Images(self.interpolation, self.padding)
-        there = whole._resample(elements, x[None], tuple(x.shape[-2:]))
-        back = self._resample(elements.inverse(), there, (self.size, self.size))
+        there = Images(self.interpolation, self.padding)._resample(elements, x[None])
+        back = self._resample(elements.inverse(), there)
         parts = {"plane": np.tile(np.eye(3), (len(elements), 1, 1))}
         unmoved = Elements(parts, len(elements), elements.exact_on_grid)
-        still = self._resample(unmoved, x[None], (self.size, self.size))
+        still = self._resample(unmoved, x[None])
         return relative_action_loss(back, still)
 
     def check(self, group: Group, x: Tensor) -> None:
         """Check that no element moves the view out of the image."""
         Action.check(self, group, x)
         check_image_size(x, self.size)
-        if not view_stays_inside(group, self.size, tuple(x.shape[-2:])):
+        if not pixel_grids.view_stays_inside(group, self.size, tuple(x.shape[-2:])):
             room = (min(x.shape[-2:]) - self.size) // 2
             raise InputError(
                 "group",
@@ -236,17 +223,15 @@ class Window(Images):
             )
 
 
-class View(Window):
+class MapView(_View):
     """What is predicted in a `Window`: the central `size` pixels of maps that may be larger.
 
     Every element is resampled, and the border continues outside.
     """
 
-    _outside: ClassVar[str] = "border"
-
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Resample `x[K or 1, B, C, H, W]` to `[K, B, C, size, size]`."""
-        return self._resample(elements, x, (self.size, self.size))
+        return self._resample(elements, x)
 
 
 class ImagePair(Images):
@@ -281,7 +266,7 @@ class VectorField(Images):
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, 2, H, W]`."""
         moved = super().move(elements, x)
-        turn = pixel_frame(elements)[:, :2, :2]
+        turn = pixel_grids.pixel_frame(elements)[:, :2, :2]
         if "time" in elements.parts:
             turn = turn / elements.parts["time"][:, None, None]
         return torch.einsum("kij,kbjhw->kbihw", action_matrices(turn, moved), moved)
@@ -289,61 +274,7 @@ class VectorField(Images):
     def check(self, group: Group, x: Tensor) -> None:
         """Check the shape, and that vectors can be rotated."""
         super().check(group, x)
-        check_affine_action(group, "VectorField")
-
-
-def _sample_whole(sample: Callable[..., Tensor], planes: Tensor, grid: Tensor) -> Tensor:
-    """Sample planes `[K or 1, P, H, W]` by grids `[K, h, w, 2]`: each grid serves all planes."""
-    return sample(planes.expand(len(grid), -1, -1, -1), grid)
-
-
-def _sample_in_stacks(sample: Callable[..., Tensor], planes: Tensor, grid: Tensor) -> Tensor:
-    """Sample as above, in many short stacks of planes that keep an accelerator busy."""
-    stacks = math.gcd(planes.shape[1], _MOST_STACKS)
-    count, height, width, _ = grid.shape
-    if len(planes) == count:
-        short = planes.reshape(count * stacks, -1, *planes.shape[2:])
-        return sample(short, grid.repeat_interleave(stacks, 0)).reshape(count, -1, height, width)
-    short = planes.reshape(stacks, -1, *planes.shape[2:])
-    joined = grid.reshape(1, count * height, width, 2).expand(stacks, -1, -1, -1)
-    return sample(short, joined).reshape(-1, count, height, width).transpose(0, 1).contiguous()
-
-
-def _pooled(found: Tensor, size: tuple[int, ...]) -> Tensor:
-    """Average the places of each pixel, `[K, P, h, w n]`."""
-    return found if found.shape[-1] == size[1] else found.unflatten(-1, (size[1], -1)).mean(-1)
-
-
-def _joined(x: Tensor, corners: np.ndarray, size: int) -> Tensor:
-    """Copy crops out of `x[K, B, ..., H, W]`, one after the other, a row of pixels at a time."""
-    crops = [
-        y[..., row : row + size, left : left + size]
-        for y, (row, left) in zip(x, corners.tolist(), strict=True)
-    ]
-    # Not stacked: with one dimension less, an accelerator copies many of them in one go.
-    result: Tensor = torch.cat(crops).unflatten(0, x.shape[:2])
-    return result
-
-
-def _gathered(x: Tensor, corners: np.ndarray, size: int) -> Tensor:
-    """Copy crops out of `x[K, B, ..., H, W]`, all at once, pixel by pixel."""
-    row, left = to_device(torch.as_tensor(corners.T.copy()), x.device)
-    views = x.unfold(-2, size, 1).unfold(-2, size, 1)
-    # Places first, so that the chosen views are copied once, in their order.
-    places = views.movedim((-4, -3), (1, 2))
-    return places[torch.arange(len(x), device=x.device), row, left]
-
-
-def _move_exactly(elements: Elements, x: Tensor) -> Tensor:
-    height, width = x.shape[-2:]
-    across, along = pixel_sources(elements, (height, width), x.device).flatten(1, 2).unbind(-1)
-    column = (across + (width - 1) / 2).round().long()
-    row = (along + (height - 1) / 2).round().long()
-    flat = (row * width + column).to(x.device)
-    count, lead = len(elements), x.shape[1:-2]
-    pixels = x.reshape(x.shape[0], -1, height * width).expand(count, -1, -1)
-    index = flat[:, None].expand(count, pixels.shape[1], -1)
-    return torch.gather(pixels, 2, index).reshape(count, *lead, height, width)
+        pixel_grids.check_affine_action(group, "VectorField")
 
 
 def check_image_size(x: Tensor, size: int) -> None:
@@ -423,7 +354,7 @@ def _largest_view(elements: Elements, height: int, width: int) -> int:
     >>> _largest_view(rotations(8), 256, 256)    # (256 - 1) / sqrt(2) + 1
     181
     """
-    back = pixel_frame(elements.inverse())
+    back = pixel_grids.pixel_frame(elements.inverse())
     reach = np.abs(back[:, :2, :2]).sum(-1)  # of a square of half-side 1, along each axis
     room = np.array([(width - 1) / 2, (height - 1) / 2]) - np.abs(back[:, :2, 2])
     return max(0, int(np.floor(1 + 2 * float((room / reach).min()) + 1e-9)))
@@ -441,21 +372,15 @@ def central_image(x: Tensor, size: int) -> Tensor:
     return x[..., top : top + size, left : left + size]
 
 
-class _Central(Images):
-    """What pairs and fields share: the central `size` pixels, resampled from the whole."""
-
-    _fixed = frozenset({"padding"})
+class _Central(_View):
+    """What pairs and fields share: the central `size` pixels, moved exactly or resampled."""
 
     def __init__(self, size: int, interpolation: str = "bicubic") -> None:
-        super().__init__(interpolation, "border")
-        self.size = whole_number("size", size, 1)
+        super().__init__(size, interpolation)
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, ..., H, W]` to `[K, B, ..., size, size]`."""
         return super().move(elements, central_image(x, self.size) if elements.exact_on_grid else x)
-
-    def _resample(self, elements: Elements, x: Tensor, size: tuple[int, ...]) -> Tensor:
-        return super()._resample(elements, x, (self.size, self.size))
 
 
 class PairWindow(_Central, ImagePair):
@@ -485,7 +410,7 @@ class PairWindow(_Central, ImagePair):
     def check(self, group: Group, x: Tensor) -> None:
         """Check that no element takes the view out of the images."""
         super().check(group, x)
-        check_affine_action(group, "PairWindow")
+        pixel_grids.check_affine_action(group, "PairWindow")
         height, width = x.shape[-2:]
         largest = min(_largest_view(group, height, width), height, width)
         if self.size > largest:
@@ -506,13 +431,6 @@ class PairWindow(_Central, ImagePair):
 
 class FieldWindow(_Central, VectorField):
     """Displacements of the central `size` pixels: answers `[B, 2, size, size]`, or larger truth."""
-
-    def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
-        """Return a mask of the pixels of the view that come from inside `x`; None if all do."""
-        if elements.exact_on_grid:
-            return None
-        inside = pixels_inside(elements, (self.size, self.size), x)
-        return None if bool(inside.all()) else inside
 
     def check(self, group: Group, x: Tensor) -> None:
         """Check the size of what moves."""

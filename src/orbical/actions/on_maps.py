@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -19,18 +17,10 @@ from torch import Tensor
 from .._trees import Tree
 from ..errors import InputError, check_name
 from ..groups import Elements, Group
-from .action import (
-    Action,
-    ActionTree,
-    Fields,
-    Trivial,
-    action_matrices,
-    as_action,
-    flat_actions,
-    is_own_action,
-)
+from .action import Action, ActionTree, ElementCache, Trivial, action_matrices, is_own_action
+from .fields import Fields, as_action, flat_actions
 from .on_globes import Globe, Periodic
-from .on_images import Images, View, Window, check_image_size, check_square_images
+from .on_images import Images, MapView, Window, check_image_size, check_square_images
 from .on_volumes import Volumes, check_volume_sides, voxel_frame
 from .pixel_grids import check_affine_action, pixel_frame
 
@@ -49,9 +39,7 @@ class _Maps(Action):
         self.of = _grid_of(Images() if of is None else as_action(of))
         self.interpolation = interpolation
         self._smooth = _resampled(self.of, interpolation)
-        self._kept: WeakKeyDictionary[Elements, dict[Any, Any]] = WeakKeyDictionary()
-
-    __getstate__, __setstate__ = Images.__getstate__, Images.__setstate__
+        self._kept = ElementCache()
 
     @property
     def sides(self) -> int:
@@ -80,13 +68,13 @@ class _Maps(Action):
         """Return a mask `[K, ...]` of places that come from inside the map; None if all do."""
         if is_own_action(self.of) and not is_own_action(self.of, "valid"):
             return None  # what it inherits knows nothing of how it moves
-        kept = self._kept.setdefault(elements, {})
-        key = (x.device, tuple(x.shape[-self.sides :]))
-        if key not in kept:  # an accelerator would be waited for
-            inside = self._smooth.valid(elements, x)
-            kept[key] = None if inside is None or bool(inside.all()) else inside
-        mask: Tensor | None = kept[key]
-        return mask
+
+        def inside() -> Tensor | None:
+            mask = self._smooth.valid(elements, x)
+            return None if mask is None or bool(mask.all()) else mask
+
+        # Kept, because looking for one outside waits for an accelerator.
+        return self._kept.get(elements, (x.device, tuple(x.shape[-self.sides :])), inside)
 
     def check(self, group: Group, x: Tensor) -> None:
         """Check the size of the maps."""
@@ -95,7 +83,7 @@ class _Maps(Action):
             check_volume_sides(group, x, self._smooth.spacing)
         elif isinstance(self._smooth, Images):
             check_square_images(group, x)
-            if isinstance(self._smooth, View):
+            if isinstance(self._smooth, MapView):
                 check_image_size(x, self._smooth.size)
 
     def check_places(self, group: Group, x: Tree) -> None:
@@ -272,7 +260,7 @@ def _resampled(action: Action, interpolation: str) -> Action:
     if isinstance(action, Periodic):
         return Periodic(interpolation)
     if isinstance(action, Window):
-        return View(action.size, interpolation)
+        return MapView(action.size, interpolation)
     if isinstance(action, Images):
         return Images(interpolation, "border")
     raise InputError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +12,8 @@ from torch import Tensor
 from .._imports import import_extra
 from ..errors import InputError
 from ..groups import Elements, Group
-from .action import Action, ActionTree, Exact, Fields, OfFinite, action_matrices, as_action
+from .action import ActionTree, ByPart, Exact, OfFinite, action_matrices
+from .fields import Fields, as_action
 from .pixel_grids import check_affine_action
 
 _PART_OF_DIMENSION = {2: "plane", 3: "space"}
@@ -26,7 +27,7 @@ class Rows(Exact):
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Reorder `x[K or 1, B, n, ...]`."""
-        return _reorder(elements, x.expand(len(elements), *x.shape[1:]), 2)
+        return _reorder(elements, x.expand(len(elements), *x.shape[1:]))
 
     def check(self, group: Group, x: Tensor) -> None:
         """Check that there are as many rows as the permutations reorder."""
@@ -54,7 +55,7 @@ class Points(OfFinite, Exact):
         part = _PART_OF_DIMENSION.get(x.shape[-1], "")  # rows of other widths are only reordered
         if part in elements.parts:
             x = _projected(elements.parts[part], x.expand(len(elements), *x.shape[1:]))
-        return _reorder(elements, x.expand(len(elements), *x.shape[1:]), 2)
+        return _reorder(elements, x.expand(len(elements), *x.shape[1:]))
 
     def moved_by(self, x: Tensor) -> frozenset[str]:
         """Return the part of the coordinates, and rows."""
@@ -85,6 +86,7 @@ class Position(Points):
     """
 
     parts: ClassVar[tuple[str, ...]] = ("plane", "space")
+    ignored: ClassVar[tuple[str, ...]] = ("rows",)
     dims: ClassVar[tuple[str, ...]] = ("sample", "coordinate")
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
@@ -100,10 +102,6 @@ class Position(Points):
         """Check that the position has the dimension that the group acts on."""
         Exact.check(self, group, x)
         _check_dimension(group, x, "positions")
-
-    def unknown(self, group: Group) -> set[str]:
-        """Return the parts that are neither known nor an order of points."""
-        return super().unknown(group) - {"rows"}
 
 
 def _projected(maps: np.ndarray, x: Tensor) -> Tensor:
@@ -132,8 +130,11 @@ class Vectors(Exact):
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, ..., d]`."""
-        moved = _turn(elements, _real(x), _PART_OF_DIMENSION.get(x.shape[-1], ""))
-        return _reorder(elements, moved, 2) if self.per_point else moved
+        moved = _real(x).expand(len(elements), *x.shape[1:])
+        part = _PART_OF_DIMENSION.get(x.shape[-1], "")
+        if part in elements.parts:
+            moved = _multiply(action_matrices(elements.linear(part), moved), moved)
+        return _reorder(elements, moved) if self.per_point else moved
 
     def moved_by(self, x: Tensor) -> frozenset[str]:
         """Return the part of the coordinates and, per point, rows."""
@@ -174,7 +175,7 @@ class Irreps(Exact):
         if "space" in elements.parts:
             turns = torch.as_tensor(np.ascontiguousarray(elements.linear("space")))
             moved = _multiply(_representation(self.irreps, turns).to(x), moved)
-        return _reorder(elements, moved, 2) if self.per_point else moved
+        return _reorder(elements, moved) if self.per_point else moved
 
     def moved_by(self, x: Tensor) -> frozenset[str]:
         """Return space, if some feature is no true scalar, and rows per point."""
@@ -229,21 +230,16 @@ class Blocks(Exact):
 
     def difference(self, x: Tensor, y: Tensor) -> Tensor:
         """Return the difference of each block."""
-        first, second = self.split(x), self.split(y)
-        return self._joined(
-            {name: of.difference(first[name], second[name]) for name, of in self._each}
-        )
+        return self._joined(self._fields.difference(self.split(x), self.split(y)))
 
     def mean(self, x: Tensor, weights: Tensor) -> Tensor:
         """Average each block."""
-        blocks = self.split(x)
-        return self._joined({name: of.mean(blocks[name], weights) for name, of in self._each})
+        return self._joined(self._fields.mean(self.split(x), weights))
 
     @property
-    def _each(self) -> ItemsView[str, Action]:
+    def _fields(self) -> Fields:
         assert isinstance(self.of, Fields)
-        each: ItemsView[str, Action] = self.of.actions.items()
-        return each
+        return self.of
 
     def _joined(self, blocks: Mapping[str, Tensor]) -> Tensor:
         return torch.cat([blocks[name] for name in self.widths], -1)
@@ -312,19 +308,13 @@ def _multiply(turns: Tensor, x: Tensor) -> Tensor:
     return turned.contiguous().reshape(x.shape)
 
 
-def _turn(elements: Elements, x: Tensor, part: str) -> Tensor:
-    x = x.expand(len(elements), *x.shape[1:])
-    if part not in elements.parts:
-        return x
-    return _multiply(action_matrices(elements.linear(part), x), x)
-
-
-def _reorder(elements: Elements, x: Tensor, dim: int) -> Tensor:
+def _reorder(elements: Elements, x: Tensor) -> Tensor:
+    """Reorder the rows of `x[K, B, n, ...]`."""
     if "rows" not in elements.parts:
         return x
     rows = torch.as_tensor(elements.parts["rows"], device=x.device)
-    shape = [len(elements), 1, rows.shape[1]] + [1] * (x.ndim - dim - 1)
-    return torch.gather(x, dim, rows.reshape(shape).expand(x.shape))
+    shape = [len(elements), 1, rows.shape[1]] + [1] * (x.ndim - 3)
+    return torch.gather(x, 2, rows.reshape(shape).expand(x.shape))
 
 
 def _parts_of(x: Tensor) -> frozenset[str]:
@@ -360,7 +350,7 @@ def check_permuted_rows(group: Group, x: Tensor) -> None:
     )
 
 
-class Edges(Exact):
+class Edges(ByPart, Exact):
     """Edges `[B, e, 2]` as pairs of node indices, -1 for padding; permutations rename the nodes.
 
     Edges keep their order, so that fields of edges need no action but `Trivial`.
@@ -371,14 +361,12 @@ class Edges(Exact):
     [[[2, 1], [-1, -1]]]
     """
 
+    part = "rows"
     parts: ClassVar[tuple[str, ...]] = ("rows",)
     dims: ClassVar[tuple[str, ...]] = ("sample", "edge", "2")
 
-    def move(self, elements: Elements, x: Tensor) -> Tensor:
-        """Rename the ends of `x[K or 1, B, e, 2]`."""
-        x = x.expand(len(elements), *x.shape[1:])
-        if "rows" not in elements.parts:
-            return x
+    def move_each(self, elements: Elements, x: Tensor) -> Tensor:
+        """Rename the ends of `x[K, B, e, 2]`."""
         # Row i of the moved graph was row rows[i], so node j is now where rows has j.
         place = torch.as_tensor(elements.inverse().parts["rows"], device=x.device)
         ends = x.clamp_min(0).flatten(1).long()
@@ -398,7 +386,7 @@ class Edges(Exact):
             )
 
 
-class Adjacency(Exact):
+class Adjacency(ByPart, Exact):
     """Matrices `[B, n, n, ...]` of pairs of nodes: permutations reorder rows and columns.
 
     >>> import torch
@@ -407,13 +395,11 @@ class Adjacency(Exact):
     [[[4, 3], [2, 1]]]
     """
 
+    part = "rows"
     parts: ClassVar[tuple[str, ...]] = ("rows",)
 
-    def move(self, elements: Elements, x: Tensor) -> Tensor:
-        """Reorder `x[K or 1, B, n, n, ...]`."""
-        x = x.expand(len(elements), *x.shape[1:])
-        if "rows" not in elements.parts:
-            return x
+    def move_each(self, elements: Elements, x: Tensor) -> Tensor:
+        """Reorder `x[K, B, n, n, ...]`."""
         rows = torch.as_tensor(elements.parts["rows"], device=x.device)
         each = torch.arange(len(rows), device=x.device)[:, None, None]
         moved = x.movedim(1, 3)[each, rows[:, :, None], rows[:, None]]

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..errors import InputError, check_name, real_number, whole_number
 from ..groups import Elements, Group
-from .action import Action, Exact, OfFinite, action_matrices
+from .action import Action, ByPart, Exact, OfFinite, action_matrices
 
 _ZEROS = 16
 """Zeros of the sinc function on each side: a tone at 0.9 of the Nyquist frequency is off by 1 %."""
@@ -112,7 +112,7 @@ class SignalWindow(Signals):
             )
 
 
-class Positions(Exact):
+class Positions(ByPart, Exact):
     """Positions along the axis of a signal, `[B, ...]`, such as an onset or a pitch.
 
     A shift of the signal by s adds `step` times s. As the `representation` of a regression it
@@ -132,6 +132,7 @@ class Positions(Exact):
         [59.0, 60.0, 61.0]
     """
 
+    part = "shift"
     parts: ClassVar[tuple[str, ...]] = ("shift",)
 
     def __init__(self, step: float = 1.0) -> None:
@@ -148,16 +149,13 @@ class Positions(Exact):
                 remedy="where a position moves depends on the length of the reversed signal",
             )
 
-    def move(self, elements: Elements, x: Tensor) -> Tensor:
-        """Shift `x[K or 1, B, ...]`."""
-        moved = x.expand(len(elements), *x.shape[1:])
-        if "shift" not in elements.parts:
-            return moved
+    def move_each(self, elements: Elements, x: Tensor) -> Tensor:
+        """Shift `x[K, B, ...]`."""
         by = action_matrices(self.step * elements.parts["shift"], x)
-        return moved + by.reshape(-1, *[1] * (x.ndim - 1))
+        return x + by.reshape(-1, *[1] * (x.ndim - 1))
 
 
-class Pitch(Exact):
+class Pitch(ByPart, Exact):
     """Frequencies `[B, ...]`, which rise with the speed of the sound, such as the pitch of a note.
 
     Args:
@@ -174,25 +172,20 @@ class Pitch(Exact):
         [220.0, 440.0, 880.0]
     """
 
+    part = "speed"
     parts: ClassVar[tuple[str, ...]] = ("speed", "time")
+    ignored: ClassVar[tuple[str, ...]] = ("shift",)
 
     def __init__(self, unit: str = "semitones") -> None:
         check_name("unit", unit, ("semitones", "hertz"))
         self.unit = unit
 
-    def move(self, elements: Elements, x: Tensor) -> Tensor:
-        """Raise or lower `x[K or 1, B, ...]`."""
-        moved = x.expand(len(elements), *x.shape[1:])
-        if "speed" not in elements.parts:
-            return moved
+    def move_each(self, elements: Elements, x: Tensor) -> Tensor:
+        """Raise or lower `x[K, B, ...]`."""
         speed = elements.parts["speed"]
         by = 12 * np.log2(speed) if self.unit == "semitones" else speed
         change = action_matrices(by, x).reshape(-1, *[1] * (x.ndim - 1))
-        return moved + change if self.unit == "semitones" else moved * change
-
-    def unknown(self, group: Group) -> set[str]:
-        """Return the parts that are neither known nor a shift of the sound."""
-        return super().unknown(group) - {"shift"}
+        return x + change if self.unit == "semitones" else x * change
 
 
 class Frames(Action):

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from .._lazy import pd
 from ..errors import InputError, unknown_name
 from ..groups import Elements, Group, signed_columns
-from .action import Exact, action_matrices
-
-if TYPE_CHECKING:
-    import pandas as pd
+from .action import ByPart, Exact, action_matrices
 
 
-class Columns(Exact):
+class Columns(ByPart, Exact):
     """Rows of a table, `[B, F]`, of which `orbical.groups.columns` changes columns by name.
 
     Models receive a data frame. A pandas data frame as data has this action by itself.
@@ -35,6 +33,7 @@ class Columns(Exact):
         [[-2.0, 1.0, 30.0]]
     """
 
+    part = "columns"
     parts: ClassVar[tuple[str, ...]] = ("columns",)
     dims: ClassVar[tuple[str, ...]] = ("sample", "column")
 
@@ -47,11 +46,8 @@ class Columns(Exact):
         self.names, self.kinds = [str(name) for name in names], [str(kind) for kind in kinds]
         self.levels = {name: [*values] for name, values in (levels or {}).items()}
 
-    def move(self, elements: Elements, x: Tensor) -> Tensor:
-        """Change the columns of `x[K or 1, B, F]`."""
-        x = x.expand(len(elements), *x.shape[1:])
-        if "columns" not in elements.parts:
-            return x
+    def move_each(self, elements: Elements, x: Tensor) -> Tensor:
+        """Change the columns of `x[K, B, F]`."""
         names, sources, signs = signed_columns(elements.parts["columns"])
         places = np.array([self.names.index(name) for name in names])
         index = np.tile(np.arange(len(self.names)), (len(elements), 1))
@@ -93,8 +89,6 @@ class Columns(Exact):
 
     def decode(self, x: Tensor) -> pd.DataFrame:
         """Return rows `[N, F]` as a data frame of the types that were given."""
-        import pandas as pd
-
         frame = pd.DataFrame(x.cpu().numpy(), columns=self.names)
         for name, kind in zip(self.names, self.kinds, strict=False):
             if name in self.levels:

@@ -1,8 +1,9 @@
-"""Where the pixels of a moved image come from: affine maps and homographies, in pixels."""
+"""Where the pixels of a moved image come from, by affine maps or homographies; sampling them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,9 @@ from .._trees import to_device
 from ..errors import InputError
 from ..groups import Elements, Group
 
+_MOST_STACKS = 128
+_BUSY_THREADS = 2**18  # places that keep an accelerator busy, each with all planes
+_LARGE_CROPS = 2**20  # numbers of one element: copying them takes longer than asking for it
 _FINEST = 8  # places along each side of a pixel, at most
 _FLIP_ROWS = np.diag([1.0, -1.0, 1.0])
 _NOWHERE = 1e6  # in pixels from the center: beyond the horizon of a homography
@@ -110,3 +114,68 @@ def view_stays_inside(elements: Elements, size: int, image: tuple[int, ...]) -> 
     sources = projected_pixels(pixel_frame(elements.inverse()), corners)
     limit = np.array([(image[1] - 1) / 2, (image[0] - 1) / 2]) + 1e-9
     return bool((np.abs(sources) <= limit).all())  # NaN is not
+
+
+def sampled(
+    sample: Callable[..., Tensor], planes: Tensor, grid: Tensor, size: tuple[int, ...]
+) -> Tensor:
+    """Sample planes `[K or 1, P, H, W]` by grids `[K, h, w n, 2]`, and average n places a pixel."""
+    few = len(grid) * math.prod(size) < _BUSY_THREADS
+    found = (_sample_in_stacks if planes.is_cuda and few else _sample_whole)(sample, planes, grid)
+    return found if found.shape[-1] == size[1] else found.unflatten(-1, (size[1], -1)).mean(-1)
+
+
+def _sample_whole(sample: Callable[..., Tensor], planes: Tensor, grid: Tensor) -> Tensor:
+    """Sample planes `[K or 1, P, H, W]` by grids `[K, h, w, 2]`: each grid serves all planes."""
+    return sample(planes.expand(len(grid), -1, -1, -1), grid)
+
+
+def _sample_in_stacks(sample: Callable[..., Tensor], planes: Tensor, grid: Tensor) -> Tensor:
+    """Sample as above, in many short stacks of planes that keep an accelerator busy."""
+    stacks = math.gcd(planes.shape[1], _MOST_STACKS)
+    count, height, width, _ = grid.shape
+    if len(planes) == count:
+        short = planes.reshape(count * stacks, -1, *planes.shape[2:])
+        return sample(short, grid.repeat_interleave(stacks, 0)).reshape(count, -1, height, width)
+    short = planes.reshape(stacks, -1, *planes.shape[2:])
+    joined = grid.reshape(1, count * height, width, 2).expand(stacks, -1, -1, -1)
+    return sample(short, joined).reshape(-1, count, height, width).transpose(0, 1).contiguous()
+
+
+def crops(x: Tensor, corners: np.ndarray, size: int) -> Tensor:
+    """Copy crops out of `x[K, B, ..., H, W]`, of which each element has a first row and column."""
+    many_small = x.is_cuda and x[0].numel() < _LARGE_CROPS
+    return (_crops_at_once if many_small else _crops_in_turn)(x, corners, size)
+
+
+def _crops_in_turn(x: Tensor, corners: np.ndarray, size: int) -> Tensor:
+    """Copy crops out of `x[K, B, ..., H, W]`, one after the other, a row of pixels at a time."""
+    crops = [
+        y[..., row : row + size, left : left + size]
+        for y, (row, left) in zip(x, corners.tolist(), strict=True)
+    ]
+    # Not stacked: with one dimension less, an accelerator copies many of them in one go.
+    result: Tensor = torch.cat(crops).unflatten(0, x.shape[:2])
+    return result
+
+
+def _crops_at_once(x: Tensor, corners: np.ndarray, size: int) -> Tensor:
+    """Copy crops out of `x[K, B, ..., H, W]`, all at once, pixel by pixel."""
+    row, left = to_device(torch.as_tensor(corners.T.copy()), x.device)
+    views = x.unfold(-2, size, 1).unfold(-2, size, 1)
+    # Places first, so that the chosen views are copied once, in their order.
+    places = views.movedim((-4, -3), (1, 2))
+    return places[torch.arange(len(x), device=x.device), row, left]
+
+
+def move_exactly(elements: Elements, x: Tensor) -> Tensor:
+    """Move square images `[K or 1, B, ..., H, W]` by elements that map pixels to pixels."""
+    height, width = x.shape[-2:]
+    across, along = pixel_sources(elements, (height, width), x.device).flatten(1, 2).unbind(-1)
+    column = (across + (width - 1) / 2).round().long()
+    row = (along + (height - 1) / 2).round().long()
+    flat = (row * width + column).to(x.device)
+    count, lead = len(elements), x.shape[1:-2]
+    pixels = x.reshape(x.shape[0], -1, height * width).expand(count, -1, -1)
+    index = flat[:, None].expand(count, pixels.shape[1], -1)
+    return torch.gather(pixels, 2, index).reshape(count, *lead, height, width)

@@ -8,65 +8,22 @@ transformations themselves (`parts`), their weights (`weights`, for a stated `me
 x points right, y points up, and angles are counterclockwise, in degrees.
 """
 
+from . import plane, point_groups, space, value_groups
 from .charts import Chart, chart_of, register_chart
 from .group import PLACES, Elements, Group, Layout
 from .group_names import CATALOG, as_group, groups_moving, parse, register
 from .group_parts import OF_OUTPUTS, PARTS, Array, Part, homogeneous, register_part, signed_columns
 from .making import plane_turns, product
 from .own_groups import from_matrices, from_parts, with_classes
-from .plane import (
-    affine,
-    cyclic,
-    dihedral,
-    euclidean,
-    flips,
-    homographies,
-    rotations,
-    scales,
-    se2,
-    se3,
-    shear,
-    translations,
-)
-from .point_groups import icosahedral, octahedral, pointgroup, spoken_name, tetrahedral
-from .space import (
-    exact_degree,
-    inversion,
-    o3,
-    reflections3d,
-    rotations3d,
-    slices3d,
-    so3_quadrature,
-    sphere,
-    translations3d,
-)
-from .value_groups import (
-    brightness,
-    columns,
-    cyclic_orders,
-    decibels,
-    gains,
-    hue,
-    longitudes,
-    periodic,
-    permutations,
-    reversal,
-    semitones,
-    shifts,
-    sign,
-    speeds,
-    time_reversal,
-    trivial,
-    variations,
-)
+from .plane import *
+from .point_groups import *
+from .point_groups import spoken_name
+from .space import *
+from .value_groups import *
 
 __all__ = [
-    "PLACES", "Chart", "Elements", "Group", "Layout", "Part", "affine", "as_group", "brightness",
-    "chart_of", "columns", "cyclic", "cyclic_orders", "decibels", "dihedral", "euclidean",
-    "exact_degree", "flips", "from_matrices", "from_parts", "gains", "homographies", "hue",
-    "icosahedral", "inversion", "longitudes", "o3", "octahedral", "parse", "periodic",
-    "permutations", "pointgroup", "product", "reflections3d", "register", "register_chart",
-    "register_part", "reversal", "rotations", "rotations3d", "scales", "se2", "se3", "semitones",
-    "shear", "shifts", "sign", "slices3d", "so3_quadrature", "speeds", "sphere", "tetrahedral",
-    "time_reversal", "translations", "translations3d", "trivial", "variations", "with_classes",
+    "PLACES", "Chart", "Elements", "Group", "Layout", "Part", "as_group", "chart_of",
+    "from_matrices", "from_parts", "parse", "product", "register", "register_chart",
+    "register_part", "with_classes",
+    *plane.__all__, *point_groups.__all__, *space.__all__, *value_groups.__all__,
 ]  # fmt: skip

@@ -10,23 +10,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
+from .._lazy import transform
 from ..errors import InputError
+from . import making
 from .group import Elements, Group
 from .group_names import parse
 from .group_parts import Array, homogeneous
-from .making import (
-    ELEMENTS_AT,
-    Parts,
-    camera_matrices,
-    plane_affine_maps,
-    plane_turns,
-    shift_matrices,
-    space_turns,
-)
 
 Add = Callable[[Array, Array], Array]
 
@@ -54,7 +48,7 @@ class Chart:
     """
 
     names: tuple[str, ...]
-    parts: Callable[[Array, Array], Parts]
+    parts: Callable[[Array, Array], making.Parts]
     start: Array
     step: Array
     low: Array
@@ -66,7 +60,7 @@ class Chart:
     def of_grid(
         cls,
         group: Group,
-        parts: Callable[[Array], Parts],
+        parts: Callable[[Array], making.Parts],
         *,
         names: Sequence[str] | None = None,
         circular: Sequence[str] = (),
@@ -196,7 +190,7 @@ def _of_product(group: Group, spec: str) -> Chart | None:
         return None
     spans = _spans(known)
 
-    def parts(coords: Array, base: Array) -> Parts:
+    def parts(coords: Array, base: Array) -> making.Parts:
         left, whole = iter(spans), Elements({}, len(coords))
         for factor, chart, place in zip(factors, charts, places, strict=True):
             at = place[base]
@@ -218,7 +212,7 @@ def _spans(charts: Sequence[Chart]) -> list[slice]:
     return [slice(*pair) for pair in itertools.pairwise(ends)]
 
 
-def _side_by_side(charts: Sequence[Chart], parts: Callable[[Array, Array], Parts]) -> Chart:
+def _side_by_side(charts: Sequence[Chart], parts: Callable[[Array, Array], making.Parts]) -> Chart:
     """Return a chart that has the coordinates of all the charts of one sample."""
     spans = _spans(charts)
 
@@ -242,45 +236,25 @@ def _places(factor: Group, group: Group) -> Array:
     return np.array([rows[row] for row in whole])
 
 
-def _along_one(group: Group) -> Chart:
-    """Return the chart of a group with one coordinate, which has no window around a circle."""
-    (name,) = group.coords
-    around = [name] if group.layout.kind == "circle" else []
-    return Chart.of_grid(group, lambda coords: ELEMENTS_AT[name](coords[:, 0]), circular=around)
+def _of_window(group: Group, circular: Sequence[str] = ()) -> Chart:
+    """Return the chart of a window of coordinates, without ends around a circle."""
+    names = next(names for names in making.ELEMENTS_AT if {*names} == {*group.coords})
+    make = making.ELEMENTS_AT[names]
+    around = names if group.layout.kind == "circle" else circular
+    return Chart.of_grid(group, lambda coords: make(*coords.T), names=names, circular=around)
 
 
 def _by_factors(group: Group) -> Chart:
     """Return the chart of factors, which change by factors."""
-    grid = _along_one(group)
+    grid = _of_window(group)
     step = np.log(grid.high / grid.low) / max(len(group) - 1, 1)
     return replace(grid, step=step, add=lambda factor, change: factor * np.exp(change))
 
 
-CHARTS |= dict.fromkeys(
-    ("rotations", "hue", "shear", "shifts", "decibels", "semitones"), _along_one
-)
+CHARTS |= dict.fromkeys(("rotations", "shear", "translations", "translations3d"), _of_window)
+CHARTS |= dict.fromkeys(("affine", "hue", "shifts", "decibels", "semitones"), _of_window)
+CHARTS |= dict.fromkeys(("euclidean", "se2"), partial(_of_window, circular=["angle"]))
 CHARTS |= dict.fromkeys(("scales", "brightness", "gains", "speeds"), _by_factors)
-
-
-@register_chart("translations")
-@register_chart("translations3d")
-def _translations(group: Group) -> Chart:
-    part = "space" if "dz" in group.coords else "plane"
-    return Chart.of_grid(group, lambda coords: {part: shift_matrices(coords)})
-
-
-@register_chart("euclidean")
-@register_chart("se2")
-def _motions(group: Group) -> Chart:
-    def parts(coords: Array) -> Parts:
-        return {"plane": homogeneous(plane_turns(coords[:, 0]), coords[:, 1:])}
-
-    return Chart.of_grid(group, parts, names=["angle", "dx", "dy"], circular=["angle"])
-
-
-@register_chart("affine")
-def _affine(group: Group) -> Chart:
-    return Chart.of_grid(group, lambda coords: {"plane": plane_affine_maps(*coords.T)})
 
 
 @register_chart("se3")
@@ -289,8 +263,8 @@ def _se3(group: Group) -> Chart:
     turns = _rotations3d(group)
     shifts = Chart.of_grid(group, lambda coords: {}, names=["dx", "dy", "dz"])
 
-    def parts(coords: Array, base: Array) -> Parts:
-        return {"space": homogeneous(space_turns(coords[:, :3]).as_matrix(), coords[:, 3:])}
+    def parts(coords: Array, base: Array) -> making.Parts:
+        return {"space": homogeneous(making.space_turns(coords[:, :3]).as_matrix(), coords[:, 3:])}
 
     return _side_by_side([turns, shifts], parts)
 
@@ -299,7 +273,7 @@ def _se3(group: Group) -> Chart:
 def _homographies(group: Group) -> Chart:
     focal = float(group.spec.split(":")[3])
     return Chart.of_grid(
-        group, lambda coords: {"plane": camera_matrices(coords[:, 0], coords[:, 1], focal)}
+        group, lambda coords: {"plane": making.camera_matrices(coords[:, 0], coords[:, 1], focal)}
     )
 
 
@@ -311,14 +285,12 @@ def _rotations3d(group: Group) -> Chart:
 
     The step is the side of a cube whose volume is the share of one element in all rotations.
     """
-    from scipy.spatial.transform import Rotation
-
-    vectors = np.rad2deg(Rotation.from_matrix(group.linear("space")).as_rotvec())
+    vectors = np.rad2deg(transform.Rotation.from_matrix(group.linear("space")).as_rotvec())
     side = np.rad2deg((8 * np.pi**2 / len(group)) ** (1 / 3))
     everywhere = np.full(3, np.inf)
     return Chart(
         ("rx", "ry", "rz"),
-        lambda coords, base: {"space": homogeneous(space_turns(coords).as_matrix())},
+        lambda coords, base: {"space": homogeneous(making.space_turns(coords).as_matrix())},
         vectors,
         np.full(3, side),
         -everywhere,
@@ -331,9 +303,9 @@ def _rotations3d(group: Group) -> Chart:
 def _sphere(group: Group) -> Chart:
     """Return rotations about axes in the xy plane, which carry z to all directions."""
 
-    def parts(coords: Array) -> Parts:
-        axes = plane_turns(coords[:, 0])[:, :, 0]  # the x axis, turned by the azimuth
-        turns = space_turns(np.pad(axes * coords[:, 1:], ((0, 0), (0, 1))))
+    def parts(coords: Array) -> making.Parts:
+        axes = making.plane_turns(coords[:, 0])[:, :, 0]  # the x axis, turned by the azimuth
+        turns = making.space_turns(np.pad(axes * coords[:, 1:], ((0, 0), (0, 1))))
         return {"space": homogeneous(turns.as_matrix())}
 
     return Chart.of_grid(group, parts, circular=["azimuth"])
@@ -341,4 +313,6 @@ def _sphere(group: Group) -> Chart:
 
 def _turned_on(vector: Array, change: Array) -> Array:
     """Return rotation vectors after a further rotation."""
-    return np.asarray(np.rad2deg((space_turns(change) * space_turns(vector)).as_rotvec()))
+    return np.asarray(
+        np.rad2deg((making.space_turns(change) * making.space_turns(vector)).as_rotvec())
+    )

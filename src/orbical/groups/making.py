@@ -8,16 +8,14 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from .._lazy import transform
 from ..errors import InputError, real_number, whole_number
 from .group import Elements, Group, Layout, element_rows
 from .group_parts import DIMENSIONS, Array, clean_group_matrices, group_part, homogeneous
-
-if TYPE_CHECKING:
-    from scipy.spatial.transform import Rotation
 
 MOST_ELEMENTS = 2**20
 Parts = dict[str, Array]
@@ -38,46 +36,40 @@ def plane_shears(amount: Array) -> Array:
 
 
 def plane_affine_maps(
-    angle: Array, scale_x: Array, scale_y: Array, shear: Array, dx: Array, dy: Array
+    angle: Array, scale_x: Array, scale_y: Array, shear: Array, *shift: Array
 ) -> Array:
     """Return maps `[K, 3, 3]` that stretch, then shear, rotate and shift."""
     linear = plane_turns(angle) @ plane_shears(shear) * np.stack([scale_x, scale_y], -1)[:, None]
-    return homogeneous(linear, np.stack([dx, dy], -1))
+    return homogeneous(linear, np.stack(shift, -1))
 
 
 def camera_matrices(pan: Array, tilt: Array, focal: float) -> Array:
     """Return the homographies `[K, 3, 3]` of a camera turned by angles in degrees."""
-    from scipy.spatial.transform import Rotation
-
-    turned = Rotation.from_euler("yx", np.stack([pan, -tilt], -1), degrees=True)
+    turned = transform.Rotation.from_euler("yx", np.stack([pan, -tilt], -1), degrees=True)
     lens = np.diag([focal, focal, 1.0])
     maps = lens @ turned.as_matrix() @ np.linalg.inv(lens)
     return clean_group_matrices(maps / maps[:, 2:, 2:])
 
 
-def shift_matrices(shift: Array) -> Array:
-    """Return shifts `[K, d]` as matrices `[K, d + 1, d + 1]`."""
-    return homogeneous(np.tile(np.eye(shift.shape[1]), (len(shift), 1, 1)), shift)
+def _shift_matrices(*shift: Array) -> Array:
+    """Return shifts by d coordinates `[K]` each as matrices `[K, d + 1, d + 1]`."""
+    return homogeneous(np.tile(np.eye(len(shift)), (len(shift[0]), 1, 1)), np.stack(shift, -1))
 
 
-def space_turns(vector_degrees: Array) -> Rotation:
+def space_turns(vector_degrees: Array) -> transform.Rotation:
     """Return rotations of space by rotation vectors `[K, 3]`."""
-    from scipy.spatial.transform import Rotation
-
-    return Rotation.from_rotvec(np.deg2rad(vector_degrees))
+    return transform.Rotation.from_rotvec(np.deg2rad(vector_degrees))
 
 
-def quaternion_turns(inner: Array, first: Array, outer: Array, second: Array) -> Rotation:
+def quaternion_turns(inner: Array, first: Array, outer: Array, second: Array) -> transform.Rotation:
     """Return rotations from quaternions with these lengths and angles in two planes, `[K]` each.
 
     They are turned as a whole so that the first is the identity, which changes no distance between
     them.
     """
-    from scipy.spatial.transform import Rotation
-
     planes = ((inner, first), (outer, second))
     entries = [radius * turn(angle) for radius, angle in planes for turn in (np.sin, np.cos)]
-    sampled = Rotation.from_quat(np.stack(entries, -1))
+    sampled = transform.Rotation.from_quat(np.stack(entries, -1))
     return sampled[0].inv() * sampled
 
 
@@ -87,25 +79,31 @@ def _scalings(part: str, dimension: int) -> Callable[[Array], Parts]:
 
 def _hue_turns(angle_degrees: Array) -> Array:
     """Return rotations of colors about the axis of grays, `[K, 4, 4]`."""
-    from scipy.spatial.transform import Rotation
-
     vector = np.deg2rad(angle_degrees)[:, None] * np.ones(3) / np.sqrt(3)
-    return homogeneous(Rotation.from_rotvec(vector).as_matrix())
+    return homogeneous(transform.Rotation.from_rotvec(vector).as_matrix())
 
 
-ELEMENTS_AT: dict[str, Callable[[Array], Parts]] = {
-    "angle": lambda angle: {"plane": homogeneous(plane_turns(angle))},
-    "shear": lambda amount: {"plane": homogeneous(plane_shears(amount))},
-    "scale": _scalings("plane", 2),
-    "brightness": _scalings("color", 3),
-    "hue": lambda angle: {"color": _hue_turns(angle)},
-    "shift": lambda shift: {"shift": shift},
-    "gain": lambda factor: {"gain": factor},
-    "decibels": lambda level: {"gain": 10 ** (level / 20)},
-    "speed": lambda factor: {"speed": factor},
-    "semitones": lambda pitch: {"speed": 2 ** (pitch / 12)},
+ELEMENTS_AT: dict[tuple[str, ...], Callable[..., Parts]] = {
+    ("angle",): lambda angle: {"plane": homogeneous(plane_turns(angle))},
+    ("shear",): lambda amount: {"plane": homogeneous(plane_shears(amount))},
+    ("scale",): _scalings("plane", 2),
+    ("dx", "dy"): lambda *shift: {"plane": _shift_matrices(*shift)},
+    ("angle", "dx", "dy"): lambda angle, *shift: {
+        "plane": homogeneous(plane_turns(angle), np.stack(shift, -1))
+    },
+    ("angle", "scale_x", "scale_y", "shear", "dx", "dy"): lambda *values: {
+        "plane": plane_affine_maps(*values)
+    },
+    ("dx", "dy", "dz"): lambda *shift: {"space": _shift_matrices(*shift)},
+    ("brightness",): _scalings("color", 3),
+    ("hue",): lambda angle: {"color": _hue_turns(angle)},
+    ("shift",): lambda shift: {"shift": shift},
+    ("gain",): lambda factor: {"gain": factor},
+    ("decibels",): lambda level: {"gain": 10 ** (level / 20)},
+    ("speed",): lambda factor: {"speed": factor},
+    ("semitones",): lambda pitch: {"speed": 2 ** (pitch / 12)},
 }
-"""The parts of the elements at values `[K]` of a coordinate, for groups with one."""
+"""The parts of the elements at values `[K]` of coordinates, for groups that have just these."""
 
 
 def distinct_elements(elements: Elements) -> tuple[Array, Array]:
@@ -152,33 +150,31 @@ def make_group(
     return dataclasses.replace(group, identity=identity)
 
 
+def window_group(
+    spec: str,
+    coords: Mapping[str, Array],
+    measure: str = "uniform on the sampled window",
+    **facts: Any,
+) -> Group:
+    """Return a sample of a window of coordinates that `ELEMENTS_AT` knows."""
+    parts = ELEMENTS_AT[tuple(coords)](*coords.values())
+    closed = len(next(iter(coords.values()))) == 1
+    return make_group(spec, parts, coords=coords, measure=measure, closed=closed, **facts)
+
+
 def circle_group(name: str, coordinate: str, n: Any) -> Group:
     """Return n equally spaced turns by an angle, drawn as a circle."""
-    n = whole_number("n", n, 1)
-    check_group_size(f"{name}:{n}", n)
+    n = element_count(name, n)
     angle = np.arange(n) * 360.0 / n
     circle = Layout("circle", np.arange(n), {"angle": angle})
-    parts = ELEMENTS_AT[coordinate](angle)
+    parts = ELEMENTS_AT[(coordinate,)](angle)
     return make_group(f"{name}:{n}", parts, coords={coordinate: angle}, layout=circle)
 
 
-def line_group(
-    spec: str,
-    coordinate: str,
-    values: Array,
-    measure: str = "uniform on the sampled window",
-    weights: Array | None = None,
-) -> Group:
+def line_group(spec: str, coordinate: str, values: Array, **facts: Any) -> Group:
     """Return a window of a group with one coordinate, drawn as a line."""
-    return make_group(
-        spec,
-        ELEMENTS_AT[coordinate](values),
-        coords={coordinate: values},
-        layout=Layout("line", np.arange(len(values)), {coordinate: values}),
-        measure=measure,
-        closed=len(values) == 1,
-        weights=weights,
-    )
+    layout = Layout("line", np.arange(len(values)), {coordinate: values})
+    return window_group(spec, {coordinate: values}, layout=layout, **facts)
 
 
 def step_group(name: str, coordinate: str, radius: float, step: float) -> Group:
@@ -189,8 +185,7 @@ def step_group(name: str, coordinate: str, radius: float, step: float) -> Group:
 
 def factor_group(name: str, coordinate: str, low: float, high: float, n: int) -> Group:
     """Return a group of n factors from low to high, 1 among them, log-uniform, drawn as a line."""
-    n = whole_number("n", n, 1)
-    check_group_size(f"{name}:{low}:{high}:{n}", n)
+    n = element_count(name, n)
     if not 0 < real_number("low", low) <= 1 <= real_number("high", high):
         raise InputError("low, high", "0 < low <= 1 <= high", f"{low!r} and {high!r}")
     log = np.linspace(math.log(low), math.log(high), n)
@@ -199,10 +194,12 @@ def factor_group(name: str, coordinate: str, low: float, high: float, n: int) ->
     weights = np.concatenate([gaps, [0.0]]) + np.concatenate([[0.0], gaps])
     spec = group_spec(name, low, high, n)
     measure, mass = "log-uniform on the sampled window", weights if weights.sum() > 0 else None
-    return line_group(spec, coordinate, np.exp(log), measure, mass)
+    return line_group(spec, coordinate, np.exp(log), measure=measure, weights=mass)
 
 
-def turn_group(spec: str, turns: Rotation, shift: Array | None = None, **facts: Any) -> Group:
+def turn_group(
+    spec: str, turns: transform.Rotation, shift: Array | None = None, **facts: Any
+) -> Group:
     """Return rotations of space, the identity first, with or without shifts, drawn as a ball."""
     vector = np.rad2deg(turns.as_rotvec())
     vector[0] = 0.0  # up to rounding
@@ -216,6 +213,15 @@ def turn_group(spec: str, turns: Rotation, shift: Array | None = None, **facts: 
         layout=Layout("ball", np.arange(len(vector))),
         **facts,
     )
+
+
+def element_count(name: str, n: Any, each: int = 1, **limits: float) -> int:
+    """Return how many elements are asked for, `each` times; no limit of a window is negative."""
+    for argument, value in limits.items():
+        real_number(argument, value, ">= 0")
+    count = whole_number("n", n, 1)
+    check_group_size(f"{name}:{count}", each * count)
+    return count
 
 
 def check_group_size(spec: str, count: float) -> None:

@@ -12,25 +12,15 @@ import math
 import numpy as np
 
 from ..errors import InputError, real_number, whole_number
+from . import making
 from .group import Group, Layout
 from .group_names import register
 from .group_parts import Array, homogeneous
-from .making import (
-    camera_matrices,
-    check_group_size,
-    circle_group,
-    factor_group,
-    grid_line,
-    group_spec,
-    line_group,
-    make_group,
-    plane_affine_maps,
-    plane_turns,
-    product,
-    quaternion_turns,
-    shift_matrices,
-    turn_group,
-)
+
+__all__ = [
+    "affine", "cyclic", "dihedral", "euclidean", "flips", "homographies", "rotations", "scales",
+    "se2", "se3", "shear", "translations",
+]  # fmt: skip
 
 
 @register("cyclic:4")
@@ -40,7 +30,7 @@ def cyclic(n: int) -> Group:
     >>> len(cyclic(4)), cyclic(4).closed
     (4, True)
     """
-    group = circle_group("cyclic", "angle", n)
+    group = making.circle_group("cyclic", "angle", n)
     row = Layout("tiles", np.arange(len(group))[None])
     return dataclasses.replace(group, layout=row) if len(group) <= 8 else group
 
@@ -58,29 +48,28 @@ def rotations(n: float = 72, to: float | None = None, samples: int | None = None
     [-15.0, -10.0, -5.0, 0.0, 5.0, 10.0, 15.0]
     """
     if to is None and samples is None:
-        return circle_group("rotations", "angle", n)
+        return making.circle_group("rotations", "angle", n)
     first, last = real_number("n", n), real_number("to", 0.0 if to is None else to)
     count = whole_number("samples", 0 if samples is None else samples, 1)
-    check_group_size(f"rotations:{n}:{to}:{count}", count)
+    making.check_group_size(f"rotations:{n}:{to}:{count}", count)
     angle = np.linspace(first, last, count)
     angle[np.abs(angle) < 1e-9] = 0.0
     if not -180 <= first <= 0 <= last <= 180 or not (angle == 0).any():
         raise InputError(
             "n, to", "angles from -180 to 180 degrees, 0 among them", f"{count} from {n} to {to}"
         )
-    return line_group(group_spec("rotations", first, last, count), "angle", angle)
+    return making.line_group(making.group_spec("rotations", first, last, count), "angle", angle)
 
 
 @register("dihedral:4")
 def dihedral(n: int) -> Group:
     """Return D_n: n rotations, and each of them after a left-right mirror; 2n elements."""
-    n = whole_number("n", n, 1)
-    check_group_size(f"dihedral:{n}", 2 * n)
+    n = making.element_count("dihedral", n, each=2)
     angle = np.tile(np.arange(n) * 360.0 / n, 2)
     mirrored = np.repeat([False, True], n)
-    linear = plane_turns(angle)
+    linear = making.plane_turns(angle)
     linear[mirrored] = linear[mirrored] @ np.diag([-1.0, 1.0])
-    return make_group(
+    return making.make_group(
         f"dihedral:{n}",
         {"plane": homogeneous(linear)},
         coords={"angle": angle, "flip": np.where(mirrored, "mirrored", "plain")},
@@ -92,7 +81,7 @@ def dihedral(n: int) -> Group:
 def flips() -> Group:
     """Return the four flips of the plane: none, horizontal (left-right), vertical, both."""
     signs = np.array([[1, 1], [-1, 1], [1, -1], [-1, -1]], float)
-    return make_group(
+    return making.make_group(
         "flips",
         {"plane": homogeneous(np.einsum("ki,ij->kij", signs, np.eye(2)))},
         coords={"flip": np.array(["none", "horizontal", "vertical", "both"])},
@@ -110,17 +99,14 @@ def translations(radius: float, step: float = 1) -> Group:
     >>> len(translations(32, 2))
     1089
     """
-    line = grid_line("translations", radius, step, 2)
+    line = making.grid_line("translations", radius, step, 2)
     dy, dx = np.meshgrid(line[::-1], line, indexing="ij")  # the top row of the drawing is up
-    return make_group(
-        group_spec("translations", radius, step),
-        {"plane": shift_matrices(np.stack([dx.ravel(), dy.ravel()], -1))},
-        coords={"dx": dx.ravel(), "dy": dy.ravel()},
+    return making.window_group(
+        making.group_spec("translations", radius, step),
+        {"dx": dx.ravel(), "dy": dy.ravel()},
         layout=Layout(
             "plane", np.arange(dx.size).reshape(dx.shape), {"dy": line[::-1], "dx": line}
         ),
-        measure="uniform on the sampled window",
-        closed=dx.size == 1,
     )
 
 
@@ -131,7 +117,7 @@ def scales(low: float = 0.5, high: float = 2.0, n: int = 17) -> Group:
     The step nearest to 1 is moved onto 1, so that the identity is among them; the weights are
     those of the trapezoidal rule in log scale.
     """
-    return factor_group("scales", "scale", low, high, n)
+    return making.factor_group("scales", "scale", low, high, n)
 
 
 @register()
@@ -142,15 +128,14 @@ def shear(limit: float = 0.5, n: int = 9) -> Group:
     [-0.5, -0.25, 0.0, 0.25, 0.5]
     """
     amount = _about_zero("shear", limit, n, "no shear")
-    return line_group(group_spec("shear", limit, len(amount)), "shear", amount)
+    return making.line_group(making.group_spec("shear", limit, len(amount)), "shear", amount)
 
 
 def _about_zero(name: str, limit: float, n: int, middle: str) -> Array:
     """Return an odd number of steps from -limit to limit, 0 among them."""
-    n = whole_number("n", n, 1)
+    n = making.element_count(name, n)
     if n % 2 == 0:
         raise InputError("n", f"an odd number, so that {middle} is among them", n)
-    check_group_size(f"{name}:{limit}:{n}", n)
     real_number("limit", limit, "> 0")
     return np.asarray(np.arange(-(n // 2), n // 2 + 1) * (float(limit) / max(n // 2, 1)))
 
@@ -167,8 +152,8 @@ def euclidean(turns: int = 8, radius: float = 2, step: float = 1) -> Group:
     >>> len(euclidean(8, radius=2))
     200
     """
-    group = product(translations(radius, step), rotations(turns))
-    return dataclasses.replace(group, spec=group_spec("euclidean", turns, radius, step))
+    group = making.product(translations(radius, step), rotations(turns))
+    return dataclasses.replace(group, spec=making.group_spec("euclidean", turns, radius, step))
 
 
 @register()
@@ -180,14 +165,12 @@ def se2(n: int = 64, radius: float = 4) -> Group:
     >>> len(se2(64, 4)), se2(64, 4).identity
     (64, 0)
     """
-    n = _count("se2", n, radius=radius)
+    n = making.element_count("se2", n, radius=radius)
     angle, dx, dy = (_points(n, 3) * [180.0, float(radius), float(radius)]).T
-    return make_group(
-        group_spec("se2", n, radius),
-        {"plane": homogeneous(plane_turns(angle), np.stack([dx, dy], -1))},
-        coords={"angle": angle, "dx": dx, "dy": dy},
-        measure="Haar on the sampled window",
-        closed=n == 1,
+    return making.window_group(
+        making.group_spec("se2", n, radius),
+        {"angle": angle, "dx": dx, "dy": dy},
+        "Haar on the sampled window",
     )
 
 
@@ -200,14 +183,14 @@ def se3(n: int = 256, radius: float = 1) -> Group:
     >>> sorted(se3(16, 2).coords)
     ['dx', 'dy', 'dz', 'rx', 'ry', 'rz']
     """
-    n = _count("se3", n, radius=radius)
+    n = making.element_count("se3", n, radius=radius)
     point = _points(n, 6)
     share, first, second = (point[:, :3].T + 1) / 2
-    turns = quaternion_turns(  # uniform (Shoemake, 1992)
+    turns = making.quaternion_turns(  # uniform (Shoemake, 1992)
         np.sqrt(1 - share), 2 * np.pi * first, np.sqrt(share), 2 * np.pi * second
     )
-    return turn_group(
-        group_spec("se3", n, radius),
+    return making.turn_group(
+        making.group_spec("se3", n, radius),
         turns,
         point[:, 3:] * float(radius),
         measure="Haar on the sampled window",
@@ -227,24 +210,15 @@ def affine(
     >>> len(affine(32, 15, 1.1, 0.1, 2))
     32
     """
-    n = _count("affine", n, angle=angle, shear=shear, radius=radius)
+    n = making.element_count("affine", n, angle=angle, shear=shear, radius=radius)
     stretch = math.log(real_number("scale", scale, ">= 1"))
     window = np.array([angle, stretch, stretch, shear, radius, radius], float)
     turn, log_x, log_y, lean, dx, dy = (_points(n, 6) * window).T
-    scale_x, scale_y = np.exp(log_x), np.exp(log_y)
-    return make_group(
-        group_spec("affine", n, angle, scale, shear, radius),
-        {"plane": plane_affine_maps(turn, scale_x, scale_y, lean, dx, dy)},
-        coords={
-            "angle": turn,
-            "scale_x": scale_x,
-            "scale_y": scale_y,
-            "shear": lean,
-            "dx": dx,
-            "dy": dy,
-        },
-        measure="uniform on the sampled window of angles, log scales, shears and shifts",
-        closed=n == 1,
+    coords = {"angle": turn, "scale_x": np.exp(log_x), "scale_y": np.exp(log_y)}
+    return making.window_group(
+        making.group_spec("affine", n, angle, scale, shear, radius),
+        {**coords, "shear": lean, "dx": dx, "dy": dy},
+        "uniform on the sampled window of angles, log scales, shears and shifts",
     )
 
 
@@ -266,28 +240,20 @@ def homographies(limit: float = 20, n: int = 5, focal: float = 100) -> Group:
         >>> group.name(5), group.has_homographies
         ('pan 20, tilt 0', True)
     """
-    check_group_size(f"homographies:{limit}:{n}", whole_number("n", n, 1) ** 2)
+    making.check_group_size(f"homographies:{limit}:{n}", whole_number("n", n, 1) ** 2)
     if not 0 < real_number("limit", limit) < 90:
         raise InputError("limit", "an angle between 0 and 90 degrees", repr(limit))
     real_number("focal", focal, "> 0")
     line = _about_zero("homographies", limit, n, "the view itself")
     tilt, pan = np.meshgrid(line[::-1], line, indexing="ij")  # the top row of the drawing is up
-    return make_group(
-        group_spec("homographies", limit, n, focal),
-        {"plane": camera_matrices(pan.ravel(), tilt.ravel(), float(focal))},
+    return making.make_group(
+        making.group_spec("homographies", limit, n, focal),
+        {"plane": making.camera_matrices(pan.ravel(), tilt.ravel(), float(focal))},
         coords={"pan": pan.ravel(), "tilt": tilt.ravel()},
         layout=Layout("plane", np.arange(n * n).reshape(n, n), {"tilt": line[::-1], "pan": line}),
         measure="uniform on the sampled window of pan and tilt",
         closed=n == 1,
     )
-
-
-def _count(name: str, n: int, **limits: float) -> int:
-    """Return the number of elements, after checking that no limit of the window is negative."""
-    for argument, value in limits.items():
-        real_number(argument, value, ">= 0")
-    check_group_size(f"{name}:{n}", whole_number("n", n, 1))
-    return int(n)
 
 
 _SOBOL = ((0, (1,)), (1, (1, 3)), (1, (1, 3, 1)), (2, (1, 1, 1)), (1, (1, 1, 3, 3)))

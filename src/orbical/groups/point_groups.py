@@ -12,11 +12,14 @@ from fractions import Fraction
 
 import numpy as np
 
+from .._lazy import transform
 from ..errors import check_name, unknown_name
 from .group import Elements, Group, Layout
 from .group_names import register
 from .group_parts import Array, homogeneous
 from .making import distinct_elements, make_group
+
+__all__ = ["icosahedral", "octahedral", "pointgroup", "tetrahedral"]
 
 _SINE = 0.75**0.5  # of 60 degrees
 _GENERATORS: dict[str, Array] = {
@@ -136,9 +139,7 @@ def icosahedral(kind: str = "rotations") -> Group:
     >>> len(icosahedral()), len(icosahedral("full"))
     (60, 120)
     """
-    from scipy.spatial.transform import Rotation
-
-    turns = Rotation.create_group("I").as_matrix()
+    turns = transform.Rotation.create_group("I").as_matrix()
     both = np.concatenate([turns, -turns])
     return _solid("icosahedral", kind, _named("", turns), _named("", both))
 
@@ -163,11 +164,9 @@ def _generated(names: list[str]) -> Array:
 
 def _named(spec: str, matrices: Array) -> Group:
     """Return a point group with its elements in order: rotations first, the simplest first."""
-    from scipy.spatial.transform import Rotation
-
     improper = np.linalg.det(matrices) < 0
-    vectors = Rotation.from_matrix(np.where(improper[:, None, None], -1, 1) * matrices).as_rotvec()
-    turns = [_turn(vector) for vector in vectors]
+    proper = np.where(improper[:, None, None], -1, 1) * matrices
+    turns = [_turn(vector) for vector in transform.Rotation.from_matrix(proper).as_rotvec()]
     order = sorted(range(len(turns)), key=lambda one: (improper[one], turns[one]))
     count, rotations = len(order), len(order) // (2 if improper.any() else 1)
     width = max(number for number in range(1, 7) if rotations % number == 0)  # names fit

@@ -10,21 +10,17 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.polynomial.legendre import Legendre
 
+from .._lazy import transform
 from ..errors import whole_number
+from . import making
 from .group import Elements, Group, Layout
 from .group_names import register
 from .group_parts import Array, homogeneous
-from .making import (
-    check_group_size,
-    distinct_elements,
-    grid_line,
-    group_spec,
-    make_group,
-    product,
-    quaternion_turns,
-    shift_matrices,
-    turn_group,
-)
+
+__all__ = [
+    "exact_degree", "inversion", "o3", "reflections3d", "rotations3d", "slices3d",
+    "so3_quadrature", "sphere", "translations3d",
+]  # fmt: skip
 
 
 @register()
@@ -34,12 +30,11 @@ def rotations3d(n: int = 256) -> Group:
     The points are a super-Fibonacci spiral on the unit quaternions (Alexa, 2022), turned as a whole
     so that the first becomes the identity, which changes no distance between them.
     """
-    n = whole_number("n", n, 1)
-    check_group_size(f"rotations3d:{n}", n)
+    n = making.element_count("rotations3d", n)
     s = np.arange(n) + 0.5
     alpha, beta = 2 * np.pi * s / math.sqrt(2), 2 * np.pi * s / 1.533751168755204288118041413
-    turns = quaternion_turns(np.sqrt(s / n), alpha, np.sqrt(1 - s / n), beta)
-    return turn_group(f"rotations3d:{n}", turns, closed=n == 1)
+    turns = making.quaternion_turns(np.sqrt(s / n), alpha, np.sqrt(1 - s / n), beta)
+    return making.turn_group(f"rotations3d:{n}", turns, closed=n == 1)
 
 
 @register()
@@ -50,7 +45,7 @@ def inversion() -> Group:
     """
     sign = np.array([1.0, -1.0])
     parts = {"space": homogeneous(sign[:, None, None] * np.eye(3))}
-    return make_group("inversion", parts, coords={"inversion": sign})
+    return making.make_group("inversion", parts, coords={"inversion": sign})
 
 
 @register()
@@ -62,7 +57,7 @@ def reflections3d() -> Group:
     """
     signs = np.array(list(itertools.product([1.0, -1.0], repeat=3)))
     mirrored = ["".join(np.array(list("xyz"))[one < 0]) or "none" for one in signs]
-    return make_group(
+    return making.make_group(
         "reflections3d",
         {"space": homogeneous(signs[:, :, None] * np.eye(3))},
         coords={"flip": np.array(mirrored)},
@@ -77,7 +72,7 @@ def o3(n: int = 128) -> Group:
     >>> len(o3(64))
     128
     """
-    return dataclasses.replace(product(rotations3d(n), inversion()), spec=f"o3:{n}")
+    return dataclasses.replace(making.product(rotations3d(n), inversion()), spec=f"o3:{n}")
 
 
 @register("translations3d:4:2")
@@ -89,16 +84,12 @@ def translations3d(radius: float, step: float = 1) -> Group:
     >>> len(translations3d(4, 2))
     125
     """
-    line = grid_line("translations3d", radius, step, 3)
+    line = making.grid_line("translations3d", radius, step, 3)
     dy, dz, dx = np.meshgrid(line[::-1], line, line, indexing="ij")
-    shift = np.stack([dx.ravel(), dy.ravel(), dz.ravel()], -1)
-    return make_group(
-        group_spec("translations3d", radius, step),
-        {"space": shift_matrices(shift)},
-        coords=dict(zip(("dx", "dy", "dz"), shift.T, strict=True)),
-        layout=Layout("tiles", np.arange(len(shift)).reshape(len(line), -1)),
-        measure="uniform on the sampled window",
-        closed=len(shift) == 1,
+    return making.window_group(
+        making.group_spec("translations3d", radius, step),
+        {"dx": dx.ravel(), "dy": dy.ravel(), "dz": dz.ravel()},
+        layout=Layout("tiles", np.arange(dx.size).reshape(len(line), -1)),
     )
 
 
@@ -114,10 +105,8 @@ def slices3d(azimuths: int = 72, angles: int = 13) -> Group:
     >>> len(slices3d(72, 13))
     2416
     """
-    from scipy.spatial.transform import Rotation
-
     azimuths, angles = whole_number("azimuths", azimuths, 1), whole_number("angles", angles, 2)
-    check_group_size(f"slices3d:{azimuths}:{angles}", 3 * azimuths * angles)
+    making.check_group_size(f"slices3d:{azimuths}:{angles}", 3 * azimuths * angles)
     azimuth = np.arange(azimuths) * 360.0 / azimuths
     angle = np.linspace(0.0, 180.0, angles)
     first = np.array([[1.0, 0, 0], [1, 0, 0], [0, 1, 0]])[:, None]
@@ -125,10 +114,10 @@ def slices3d(azimuths: int = 72, angles: int = 13) -> Group:
     along = np.deg2rad(azimuth)[None, :, None]
     axis = np.cos(along) * first + np.sin(along) * second
     vector = np.deg2rad(angle)[None, None, :, None] * axis[:, :, None, :]
-    matrices = homogeneous(Rotation.from_rotvec(vector.reshape(-1, 3)).as_matrix())
-    kept, cell = distinct_elements(Elements({"space": matrices}, len(matrices)))
+    matrices = homogeneous(transform.Rotation.from_rotvec(vector.reshape(-1, 3)).as_matrix())
+    kept, cell = making.distinct_elements(Elements({"space": matrices}, len(matrices)))
     plane, turn = np.divmod(kept, azimuths * angles)
-    return make_group(
+    return making.make_group(
         f"slices3d:{azimuths}:{angles}",
         {"space": matrices[kept]},
         coords={
@@ -167,11 +156,9 @@ def so3_quadrature(degree: int = 4) -> Group:
         >>> len(so3_quadrature(4)), exact_degree(so3_quadrature(4))
         (60, 4)
     """
-    from scipy.spatial.transform import Rotation
-
     degree = whole_number("degree", degree, 1)
     turns, nodes = degree + 1, math.ceil((degree + 3) / 2)
-    check_group_size(f"so3_quadrature:{degree}", (nodes - 2) * turns**2 + 2 * turns)
+    making.check_group_size(f"so3_quadrature:{degree}", (nodes - 2) * turns**2 + 2 * turns)
     cosine, share = _lobatto(nodes)
     around = np.arange(turns) * 2 * np.pi / turns
     first, second = (each.ravel() for each in np.meshgrid(around, around, indexing="ij"))
@@ -181,9 +168,9 @@ def so3_quadrature(degree: int = 4) -> Group:
         before, after = (around, 0 * around) if pole else (first, second)
         euler.append(np.stack([before, np.full(len(before), angle), after], -1))
         weights.append(np.full(len(before), weight / len(before)))
-    return turn_group(
+    return making.turn_group(
         f"so3_quadrature:{degree}",
-        Rotation.from_euler("ZYZ", np.concatenate(euler)),
+        transform.Rotation.from_euler("ZYZ", np.concatenate(euler)),
         measure=f"Haar, exact to degree {degree}",
         closed=degree == 1,  # the half turns about x, y and z
         weights=np.concatenate(weights),
@@ -208,22 +195,20 @@ def sphere(degree: int = 8) -> Group:
         >>> len(sphere(8))
         38
     """
-    from scipy.spatial.transform import Rotation
-
     degree = whole_number("degree", degree, 1)
     turns, nodes = degree + 1, math.ceil((degree + 3) / 2)
-    check_group_size(f"sphere:{degree}", (nodes - 2) * turns + 2)
+    making.check_group_size(f"sphere:{degree}", (nodes - 2) * turns + 2)
     cosine, share = _lobatto(nodes)
     angle, azimuth = np.rad2deg(np.arccos(cosine)), np.arange(turns) * 360.0 / turns
     between = np.stack(np.meshgrid(azimuth, angle[1:-1], indexing="ij"), -1).reshape(-1, 2)
     coords = np.concatenate([[[0.0, 0.0]], between, [[0.0, 180.0]]])
     axis = np.deg2rad(coords[:, 0])
     vector = np.stack([np.cos(axis), np.sin(axis), np.zeros(len(axis))], -1)
-    sampled = Rotation.from_rotvec(np.deg2rad(coords[:, 1:]) * vector)
+    sampled = transform.Rotation.from_rotvec(np.deg2rad(coords[:, 1:]) * vector)
     cells = np.zeros((1, turns, nodes), int)
     cells[0, :, 1:-1] = 1 + np.arange(len(between)).reshape(turns, nodes - 2)
     cells[0, :, -1] = len(coords) - 1
-    return make_group(
+    return making.make_group(
         f"sphere:{degree}",
         {"space": homogeneous(sampled.as_matrix())},
         coords={"azimuth": coords[:, 0], "angle": coords[:, 1]},

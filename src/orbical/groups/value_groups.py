@@ -20,6 +20,12 @@ from .group_names import register
 from .group_parts import Array, group_part
 from .making import check_group_size, circle_group, factor_group, is_closed, make_group, step_group
 
+__all__ = [
+    "brightness", "columns", "cyclic_orders", "decibels", "gains", "hue", "longitudes",
+    "periodic", "permutations", "reversal", "semitones", "shifts", "sign", "speeds",
+    "time_reversal", "trivial", "variations",
+]  # fmt: skip
+
 _MOST_ROWS = 2**24  # in all permutations of a sample
 _MOST_LETTERS = 12  # longer orders are numbered
 _BELOW = Layout("tiles", np.arange(2)[:, None])  # one of two elements below the other

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from .. import actions
 from ..actions import REGISTERED, Action
 from ..errors import InputError, check_name
-from ._answers import answer_changes, answer_variables, code_changes
 from ._maps import (
     UNSEEN,
     Places,
@@ -18,6 +17,7 @@ from ._maps import (
     reduced_label_maps,
     slice_picture,
 )
+from .answers import answer_changes, answer_variables, code_changes
 from .atoms import DEFAULT_QUANTITIES, Atoms
 from .classification import CLASS_PROBABILITY, Choice, Classification, Ordinal, class_probabilities
 from .dense_regression import DenseRegression
@@ -30,11 +30,17 @@ from .point_classification import PointClassification
 from .quantities import UNITS, Quantities, quantity_rounding
 from .regression import Mixed, Regression
 from .segmentation import Segmentation
-from .structure_files import STRUCTURE_SUFFIXES, read_molecule_file
-from .structures import SYMBOLS, batch_structures, display_name, is_structure
+from .structures import (
+    STRUCTURE_SUFFIXES,
+    SYMBOLS,
+    batch_structures,
+    display_name,
+    is_structure,
+    read_molecule_file,
+)
 from .task import ACTION_DEFECT, Reader, Task, Variable
 from .text_lines import Text
-from .uncertainty import uncertainty_variances
+from .uncertainties import uncertainty_variances
 
 TASKS: dict[str, type[Task]] = {
     task.name: task

@@ -23,7 +23,7 @@ from .._trees import Tree
 from ..actions import Action, ClassMaps, ValueMaps, Window, action_view, central_image
 from ..errors import InputError
 from ..groups import Group
-from ._reading import wrong_output
+from .reading import wrong_output
 from .task import Task, Variable, per_element
 
 MAP = ("map_row", "map_column")

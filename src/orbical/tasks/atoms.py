@@ -2,46 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from .._ragged import is_graph, to_padded
+from .._ragged import to_padded
 from .._trees import Tree
 from ..actions import ActionTree, Points, Rows, Trivial, Vectors
 from ..errors import InputError, unknown_name
 from ..groups import Elements
-from ._reading import as_truth, described_value, how_to_read, is_real, wrong_output
-from .quantities import (
-    MEASURES,
-    PER_ATOM,
-    SHAPES,
-    UNITS,
-    Quantities,
-    check_quantities,
-    missing_quantity,
-    quantity_distance,
-    shaped_quantity,
-)
-from .structure_files import read_molecule_file
-from .structures import (
-    NamedBatch,
-    batch_structures,
-    complete_structures,
-    display_name,
-    is_structure,
-    structures_from_graphs,
-)
+from . import reading
+from .quantities import MEASURES, PER_ATOM, SHAPES, UNITS, Quantities, shaped_quantity
+from .structures import display_name, read_structures, structure_names
 from .task import Reader, Results, Task, Variable, per_element, per_sample
-
-__all__ = ["Atoms"]
 
 DEFAULT_QUANTITIES = ("energy", "forces")
 _INPUT = {"pos": Points(), "numbers": Rows(), "mask": Rows(), "cell": Vectors(), "pbc": Trivial()}
@@ -97,7 +75,8 @@ class Atoms(Task):
         input: ActionTree | None = None,
         read: Reader | None = None,
     ) -> None:
-        self.quantities = check_quantities(quantities)
+        self._output = Quantities(quantities)
+        self.quantities = tuple(self._output.quantities)
         if score is not None and score not in self.quantities:
             names = ", ".join(self.quantities)
             raise InputError("score", f"one of the quantities {names}", repr(score))
@@ -105,20 +84,13 @@ class Atoms(Task):
         self.chosen = usual if score is None else score
         self.score_unit = UNITS[self.chosen]
         self.score_meaning = f"{MEASURES[self.chosen]} in {self.score_unit}"
-        self._output = Quantities(self.quantities)
         super().__init__(_INPUT if input is None else input, self._output, read)
 
     # Data and truth.
 
     def take(self, data: object) -> object:
         """Convert molecules, and the truth of the requested quantities, to arrays."""
-        inputs, truth = _apart(data)
-        gathered = batch_structures if _are_structures(inputs) else structures_from_graphs
-        collected = gathered(inputs)
-        if collected is not None:
-            inputs, known = collected
-            truth = known if truth is None else truth
-        inputs = complete_structures(inputs)
+        inputs, truth = read_structures(data)
         flat = torch.linalg.det(inputs["cell"].double()) == 0
         if "stress" in self.quantities and bool(flat.any()):
             got = f"none in molecule {int(flat.int().argmax())}"
@@ -139,8 +111,7 @@ class Atoms(Task):
 
     def names(self, data: object) -> list[str] | None:
         """Return the names of the molecules, `atoms.info["name"]`."""
-        inputs, _ = _apart(data)
-        return inputs.names if isinstance(inputs, NamedBatch) else None
+        return structure_names(data)
 
     def usual_group(self, x: Tree) -> str:
         """Ask for a group of space."""
@@ -154,11 +125,11 @@ class Atoms(Task):
     def _row(self, truth: Mapping[str, object], mask: Tensor) -> Tensor:
         """Return the truth as one row for each molecule, NaN for what is not known."""
         count, atoms = mask.shape
-        blocks = {name: missing_quantity(name, count, atoms) for name in self.quantities}
+        blocks = self._output.missing(count, atoms)
         for name, values in truth.items():
             if name == "forces" and isinstance(values, list) and all(map(np.shape, values)):
                 values = np.concatenate(values)  # one array for each molecule
-            given = as_truth(values, name="truth")
+            given = reading.as_truth(values, name="truth")
             if name == "forces" and given.ndim == 2 and len(given) == int(mask.sum()):
                 given = to_padded(given.double(), mask, torch.nan)  # of a ragged batch
             fitted = shaped_quantity(name, given.double(), count)
@@ -171,7 +142,7 @@ class Atoms(Task):
 
     def check_target(self, target: object, count: int) -> Tensor:
         """Check rows `[N, D]` of the quantities, NaN where they are not known."""
-        rows = as_truth(target, count, "truth")
+        rows = reading.as_truth(target, count, "truth")
         if rows.ndim != 2 or not self._output.fits(rows.shape[1]):
             raise InputError("truth", f"a dictionary of {', '.join(self.quantities)}", rows)
         if bool(rows.isinf().any()):
@@ -181,8 +152,7 @@ class Atoms(Task):
     def check_range(self, target: Tensor, outputs: Tree) -> None:
         """Check that truth and outputs are of the same number of atoms."""
         true, predicted = (self._output.atoms(x.shape[1]) for x in (target, outputs["answer"]))
-        if true != predicted:
-            raise InputError("truth", f"{predicted} atoms, as the model predicts", true)
+        reading.check_as_predicted(true, predicted, f"{predicted} atoms", "truth")
 
     # What models return.
 
@@ -195,20 +165,20 @@ class Atoms(Task):
             given = dict(zip(self.quantities, given, strict=True))
         if not isinstance(given, dict) or not {*self.quantities} <= {*given}:
             expected = f"a dictionary of {', '.join(self.quantities)}"
-            remedy = f"request less with quantities=; {how_to_read(given)}"
-            raise wrong_output(expected, described_value(given), remedy)
+            remedy = f"request less with quantities=; {reading.how_to_read(given)}"
+            raise reading.wrong_output(expected, reading.described_value(given), remedy)
         counts = {q: len(x) if isinstance(x := given[q], Tensor) and x.ndim else 0 for q in given}
         if len({counts[q] for q in self.quantities} - {0}) > 1:
             forms = ", ".join(map(_form, self.quantities))
             shapes = (f"{q} {tuple(getattr(given[q], 'shape', ()))}" for q in self.quantities)
-            raise wrong_output(f"{forms} of the same molecules", ", ".join(shapes))
+            raise reading.wrong_output(f"{forms} of the same molecules", ", ".join(shapes))
         count = max(counts[q] for q in self.quantities)
         blocks = {}
         for name in self.quantities:
             values = given[name]
-            fitted = shaped_quantity(name, values, count) if is_real(values) else None
+            fitted = shaped_quantity(name, values, count) if reading.is_real(values) else None
             if fitted is None:
-                raise wrong_output(_form(name), described_value(values))
+                raise reading.wrong_output(_form(name), reading.described_value(values))
             blocks[name] = fitted if fitted.dtype == torch.float64 else fitted.float()
         return {"answer": self._output.join(blocks)}
 
@@ -218,7 +188,7 @@ class Atoms(Task):
         padding = self._padding(numbers)
         if "forces" in self.quantities and padding.shape != answer.shape:
             expected = f"forces on the {numbers.shape[-1]} atoms of the batch, including padding"
-            raise wrong_output(expected, self._output.atoms(answer.shape[-1]))
+            raise reading.wrong_output(expected, self._output.atoms(answer.shape[-1]))
         return {"answer": answer.masked_fill(padding, torch.nan), "numbers": numbers}
 
     def _padding(self, numbers: Tensor) -> Tensor:
@@ -240,11 +210,7 @@ class Atoms(Task):
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
         """Return the distance of the chosen quantity."""
-        return self._distances(outputs, reference)[self.chosen].float()
-
-    def _distances(self, outputs: Tensor, reference: Tensor) -> Results:
-        blocks = self._output.split((outputs - reference).double())
-        return {name: quantity_distance(name, block) for name, block in blocks.items()}
+        return self._output.distances(outputs, reference)[self.chosen].float()
 
     def _named(self, distances: dict[str, Tensor], reference: str, numbers: Tensor) -> Results:
         """Name the distances as they are stored; energies also per atom."""
@@ -265,7 +231,7 @@ class Atoms(Task):
 
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
         """Return the squared distance of the chosen quantity, so that the gap has its unit."""
-        return self._distances(outputs, center[None])[self.chosen].square()
+        return self._output.distances(outputs, center[None])[self.chosen].square()
 
     def scale(self, answers: Tensor) -> Tensor:
         """Return the largest entry of each quantity, so that energies do not hide the forces."""
@@ -316,9 +282,8 @@ class Atoms(Task):
         """Compare every quantity with the consensus, and with the truth where it is known."""
         answers = self.primary(outputs).double()
         consensus = self.average(self.output.move(elements.inverse(), answers), weights, None)
-        apart = answers - self.output.move(elements, consensus[None])
-        blocks = self._output.split(apart)
-        found = {name: quantity_distance(name, block) for name, block in blocks.items()}
+        moved = self.output.move(elements, consensus[None])
+        found = self._output.distances(answers, moved)
         squares, share = found[self.chosen].square(), weights.double()[:, None]
         seen = share * ~squares.isnan()
         gap = ((share * squares.nan_to_num(0.0)).sum(0) / seen.sum(0)).sqrt()
@@ -332,10 +297,11 @@ class Atoms(Task):
             **{f"consensus_{k}": v for k, v in self._output.split(consensus).items()},
             **self.extras(outputs, target, elements),
         }
-        if "forces" in blocks:
-            summary["atom_vs_consensus"] = blocks["forces"].square().sum(-1).sqrt().float()
+        if "forces" in self.quantities:
+            apart = self._output.split(answers - moved)["forces"]
+            summary["atom_vs_consensus"] = apart.square().sum(-1).sqrt().float()
         if target is not None:
-            true = self._distances(answers, self.output.move(elements, target[None]))
+            true = self._output.distances(answers, self.output.move(elements, target[None]))
             summary |= self._named(true, "truth", outputs["numbers"])
             summary["score"] = summary[f"{self.chosen}_vs_truth"]
             summary["consensus_vs_truth"] = self.score(consensus[None], target[None], None)[0]
@@ -344,19 +310,3 @@ class Atoms(Task):
 
 def _form(quantity: str) -> str:
     return f"{quantity} [{', '.join(('molecule', *SHAPES[quantity]))}]"
-
-
-def _apart(data: Any) -> tuple[Any, Any]:
-    """Separate molecules, perhaps of a file, from a truth passed with them, or that they bring."""
-    if isinstance(data, str | os.PathLike):
-        return read_molecule_file(Path(data).expanduser()), None
-    pair = isinstance(data, tuple | list) and len(data) == 2
-    pair = pair and not is_structure(data[1]) and not is_graph(data[1])
-    if pair:
-        (inputs, known), truth = _apart(data[0]), data[1]
-        return inputs, known if truth is None else truth
-    return ([data] if is_structure(data) else data), None
-
-
-def _are_structures(inputs: object) -> bool:
-    return isinstance(inputs, list | tuple) and len(inputs) > 0 and is_structure(inputs[0])

@@ -16,18 +16,8 @@ from .._trees import Tree
 from ..actions import ActionTree, Classes, Texts, Trivial
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements, Group, with_classes
-from ._reading import (
-    class_indices,
-    class_names,
-    is_real,
-    single_or_double,
-    unreadable_output,
-    wrong_output,
-)
+from . import reading
 from .task import SHARE, Reader, Results, Task, Variable, per_element
-
-__all__ = ["Choice", "Classification", "Ordinal"]
-
 
 OUTPUTS = ("logits", "probabilities")
 Representation = str | Mapping[str, Mapping[str | int, str | int]]
@@ -61,7 +51,7 @@ class ClassTask(Task):
         check_name("outputs", outputs, OUTPUTS)
         super().__init__(input, output, read)
         self.outputs = outputs
-        self.classes = class_names(classes)
+        self.classes = reading.class_names(classes)
 
     def check_classes(self, count: int, largest: int = -1, remedy: str = "") -> None:
         """Check that each of the model's classes has a name, and that the largest label is one."""
@@ -202,15 +192,15 @@ class Classification(SampleClassTask):
     def read(self, raw: object, outputs: str | None = None) -> Tensor:
         """Read class probabilities `[N, C]`."""
         given = self.picked(raw)
-        if not is_real(given) or given.ndim not in (1, 2) or 0 in given.shape[1:]:
-            raise unreadable_output(given, "[sample, class], or [sample] of class 1 of two")
+        if not reading.is_real(given) or given.ndim not in (1, 2) or 0 in given.shape[1:]:
+            raise reading.unreadable_output(given, "[sample, class], or [sample] of class 1 of two")
         if given.ndim == 1 and not given.is_floating_point():  # predictions
-            raise unreadable_output(given, "the scores of classes, [sample, class]")
+            raise reading.unreadable_output(given, "the scores of classes, [sample, class]")
         return class_probabilities(given, outputs or self.outputs)
 
     def check_target(self, target: object, count: int) -> Tensor:
         """Check class indices `[N]` or `[N, 1]`."""
-        labels = class_indices(target, count, 1, -1, "integers of shape (N,)").long()
+        labels = reading.class_indices(target, count, 1, -1, "integers of shape (N,)").long()
         if count and int(labels.min()) < 0:
             raise InputError("labels", "class indices from 0", int(labels.min()))
         return labels
@@ -255,14 +245,14 @@ class Classification(SampleClassTask):
 def class_probabilities(given: Tensor, outputs: str) -> Tensor:
     """Return the probabilities `[N, C, ...]` of what a model gives, or refuse what is none."""
     of_logits = outputs == "logits"
-    given = both_classes(single_or_double(given), logits=of_logits, axis=1)
+    given = both_classes(reading.single_or_double(given), logits=of_logits, axis=1)
     if of_logits:
         return given.softmax(1)
     total = given.sum(1)
     if bool((given < -1e-6).any()) or bool(((total - 1).abs() > 1e-3).any()):
         sums = f"{number(float(total.min()))} .. {number(float(total.max()))}"
         got = f"classes that are negative or sum to {sums}"
-        raise wrong_output("probabilities", got, "for logits pass outputs='logits'")
+        raise reading.wrong_output("probabilities", got, "for logits pass outputs='logits'")
     return given.clamp_min(0)
 
 
@@ -324,14 +314,9 @@ class Ordinal(Classification):
         self.choose_score(score, SCORES)
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
-        """Declare the scores by rank, and all probabilities."""
+        """Declare all probabilities."""
         about = super().variables(labeled)
         about["probabilities"] = per_element("class probabilities", "class")
-        if labeled:
-            about |= {
-                name: per_element(meaning, higher_is_better=False)
-                for name, meaning in SCORES.items()
-            }
         return about
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
@@ -412,7 +397,7 @@ class Choice(Classification):
         for text in said:
             if text not in letters and text not in names:
                 one = f"one of {', '.join(letters).upper()} for each question"
-                raise wrong_output(f"a score for each option, or {one}", repr(text))
+                raise reading.wrong_output(f"a score for each option, or {one}", repr(text))
         chosen = [(letters if text in letters else names).index(text) for text in said]
         return torch.eye(len(names), dtype=torch.float64)[chosen]
 

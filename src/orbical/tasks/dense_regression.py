@@ -21,11 +21,9 @@ from ._maps import (
     seen_map_mean,
     vector_lengths,
 )
-from ._reading import as_truth, output_of, wrong_output, wrong_truth
+from .reading import as_truth, output_of, wrong_output, wrong_truth
 from .task import About, Move, Orbit, Reader, Results, Variable, per_element, per_sample
-from .uncertainty import uncertain_outputs
-
-__all__ = ["DenseRegression"]
+from .uncertainties import uncertain_outputs
 
 POINTS_SIDE = {2: 16, 3: 6}
 """Points along a side of an image or a volume where errors and variances are stored.

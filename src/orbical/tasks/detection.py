@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
+from torch.nn.utils.rnn import pad_sequence
 
+from .._arrays import as_array
 from ..actions import ActionTree, Boxes, Window, as_action
-from ..errors import InputError, real_number, whole_number
+from ..errors import InputError, ModelError, real_number, whole_number
 from ..groups import Elements, Group
-from ._detection_reading import detection_faults, read_detections, read_true_objects
-from ._reading import as_truth, class_names, described_value, size_of_view
+from . import reading
+from .detection_clusters import BORDER, Consensus, detection_consensus
 from .detection_matching import (
-    BORDER,
-    Consensus,
     Detections,
     Pairing,
     box_area,
     clipped_boxes,
-    detection_consensus,
     detection_pairs,
-    detection_scores,
-    greedy_matches,
     inverted_detection_boxes,
     iou,
-    key_match,
-    top_detection,
+    key_measures,
+    set_measures,
+    visible_area,
 )
 from .task import SHARE, Reader, Results, Task, Variable, per_element
 
-__all__ = ["Detection"]
-
-MEASURES = {
+SCORES = {
     "iou": "IoU of the key object's match",
     "match_confidence": "confidence of the key object's match",
     "iou_confidence": "IoU x confidence of the key object's match",
@@ -47,6 +44,16 @@ MEASURES = {
 _CORRECT = (
     "whether the most confident detection that counts is right; 0 where an object is in view and "
     "none is found"
+)
+_NAMES = {
+    "box": ("boxes", "box"),
+    "confidence": ("scores", "confidence", "confidences"),
+    "label": ("labels", "label", "classes"),
+}
+_EXPECTED = (
+    "[view, detection, 6] (left, top, right, bottom, confidence, class), a dictionary of boxes "
+    "[view, detection, 4], scores and labels [view, detection], or a list with one such dictionary "
+    "for each view"
 )
 HALF = 0.5
 """Support from which a cluster counts as an object of the consensus."""
@@ -70,7 +77,7 @@ class Detection(Task):
     confidence; if it is missed, IoU and confidence are 0. `top_iou` takes the most confident
     detection instead, and falls where another box comes first. Precision, recall and F1 are those
     of the greedy matching by confidence at `threshold`, for detections with a confidence of at
-    least `confident`; AP ranks all. The score is one of these. `orbical.tasks.detection_matching`
+    least `confident`; AP ranks all. The score is one of these. `orbical.tasks.detection_clusters`
     explains the consensus: its key object is the most confident cluster, its objects the clusters
     seen from at least half of the orbit.
 
@@ -116,15 +123,15 @@ class Detection(Task):
         read: Reader | None = None,
     ) -> None:
         window = Window(128) if input is None else as_action(input)
-        self.size = size_of_view(size, window)
+        self.size = reading.size_of_view(size, window)
         super().__init__(window, Boxes(*self.size), read)
-        self.choose_score(score, MEASURES)
+        self.choose_score(score, SCORES)
         self.threshold = float(real_number("threshold", threshold, "in [0, 1]"))
         of_set = score in ("precision", "recall", "f1", "ap")
         self.score_meaning += f" at IoU {self.threshold:g}" * of_set
         self.confident = float(real_number("confident", confident, "in [0, 1]"))
         self.most = whole_number("most", most, 1)
-        self.classes = class_names(classes)
+        self.classes = reading.class_names(classes)
 
     @property
     def input_view(self) -> str:
@@ -135,22 +142,28 @@ class Detection(Task):
         """Read the most confident detections of N views, `[N, M, 6]`."""
         found = read_detections(self.picked(raw), self.most)
         # A box without area, or wholly outside the view, detects nothing in it.
-        empty = box_area(clipped_boxes(found.box, self._view(found.box))) <= 0
+        empty = visible_area(found.box, self._view(found.box)) <= 0
         return found.without(empty & found.present & ~inverted_detection_boxes(found.box)).rows()
 
     def faults(self, outputs: Tensor) -> dict[str, Tensor]:
         """Mark inverted boxes, confidences out of range, and NaN."""
-        return detection_faults(Detections.of(outputs)) | super().faults(outputs)
+        found = Detections.of(outputs)
+        inverted = inverted_detection_boxes(found.box).any(-1)
+        return {
+            "a confidence outside 0 .. 1": (found.confidence > 1 + 1e-6).any(-1),
+            "a box whose left > right or top > bottom": inverted,
+            **super().faults(outputs),
+        }
 
     def check_target(self, target: object, count: int) -> Tensor:
         """Check objects `[N, T, 5]`, the first of each sample its key object."""
-        objects = as_truth(read_true_objects(target), count, "objects")
+        objects = reading.as_truth(read_true_objects(target), count, "objects")
         if objects.ndim != 3 or objects.shape[-1] != 5 or not objects.is_floating_point():
             raise InputError(
                 "objects",
                 "floating-point [sample, object, 5] (left, top, right, bottom, class; NaN "
                 "for no object), or a list of dictionaries of boxes and labels",
-                described_value(objects),
+                reading.described_value(objects),
             )
         objects = objects.float()
         gaps = objects.isnan()
@@ -158,7 +171,7 @@ class Detection(Task):
         if not objects.shape[1]:
             raise InputError("objects", "a key object for each sample", "none")
         first = torch.arange(objects.shape[1]) == 0
-        outside = first & (box_area(clipped_boxes(objects[..., :4], self._view(objects))) <= 0)
+        outside = first & (visible_area(objects[..., :4], self._view(objects)) <= 0)
         view = f"the view of {self.size[0]} x {self.size[1]} pixels at the identity"
         known = torch.inf if self.classes is None else len(self.classes)
         for wrong, expected, got in (
@@ -189,8 +202,7 @@ class Detection(Task):
             "confidence": per_element(sure, unit="share"),
         }
         if labeled:
-            shares = MEASURES | {"correct": _CORRECT}
-            variables |= {name: per_element(what, **SHARE) for name, what in shares.items()}
+            variables["correct"] = per_element(_CORRECT, **SHARE)
             judged = "1 if right, 0 if wrong, NaN if ignored"
             variables["box_correct"] = per_element(judged, "detection")
         return variables
@@ -212,24 +224,16 @@ class Detection(Task):
     def measures(self, found: Detections, objects: Tensor) -> Results:
         """Return all scores of detections against objects `[..., T, 5]` in the same view."""
         pairing = detection_pairs(found, objects, self._view(objects))
-        return _key_measures(found, pairing) | self._set_measures(found, pairing)
+        return key_measures(found, pairing) | self._set_measures(found, pairing)
 
     def _chosen_measures(self, found: Detections, objects: Tensor) -> Results:
         """Return the scores of the key object, and of the whole set if the chosen one needs it."""
         pairing = detection_pairs(found, objects, self._view(objects))
-        of_key = _key_measures(found, pairing)
+        of_key = key_measures(found, pairing)
         return of_key if self.chosen in of_key else of_key | self._set_measures(found, pairing)
 
     def _set_measures(self, found: Detections, pairing: Pairing) -> Results:
-        correct, judged = greedy_matches(found, pairing, self.threshold)
-        scores = detection_scores(found, correct, judged, pairing.counted, self.confident)
-        sure, right = top_detection(found, correct, judged, pairing.counted)
-        return {
-            **scores,
-            "box_correct": correct.float().masked_fill(~judged, torch.nan),
-            "confidence": sure,
-            "correct": right,
-        }
+        return set_measures(found, pairing, self.threshold, self.confident)
 
     def extras(self, outputs: Tensor, target: Tensor | None, elements: Elements) -> Results:
         """Return the detections, and with a truth all their scores."""
@@ -272,7 +276,7 @@ class Detection(Task):
         if target is not None:
             summary["score"] = summary[self.chosen]
             found = Detections(agreed[..., :4].nan_to_num(0.0), agreed[..., 4], agreed[..., 5])
-            hidden = box_area(clipped_boxes(found.box, self._view(target))) <= 0
+            hidden = visible_area(found.box, self._view(target)) <= 0
             found = found.without(found.label.isnan() | hidden)
             summary["consensus_vs_truth"] = self._chosen_measures(found, target)[self.chosen]
         return self._sample_first(summary, target is not None)
@@ -313,13 +317,6 @@ class Detection(Task):
         return sides
 
 
-def _key_measures(found: Detections, pairing: Pairing) -> Results:
-    overlap, sure = key_match(found, pairing)
-    first = pairing.overlap[..., 0, 0].masked_fill(~pairing.key_seen, torch.nan)
-    of_match = {"iou": overlap, "match_confidence": sure, "iou_confidence": overlap * sure}
-    return of_match | {"top_iou": first}
-
-
 def _keeps_sides(elements: Elements) -> bool:
     """Check whether left stays left and top stays top: shifts and scalings alone."""
     if "plane" not in elements.parts:
@@ -329,3 +326,120 @@ def _keeps_sides(elements: Elements) -> bool:
     linear = elements.linear("plane")
     off, on = linear[:, [0, 1], [1, 0]], linear[:, [0, 1], [0, 1]]
     return bool((off == 0).all() and (on > 0).all())
+
+
+def read_detections(given: object, most: int) -> Detections:
+    """Read the `most` most confident detections of N views, `[N, most, ...]`.
+
+    Args:
+        given: a tensor `[N, n, 6]`, a dictionary of tensors, or a list of N dictionaries whose
+            numbers of boxes differ.
+        most: how many to keep; missing ones are filled with empty places (class -1).
+
+    Example:
+        >>> view = {"boxes": torch.tensor([[0.0, 0, 4, 4]]), "scores": torch.tensor([0.9]),
+        ...         "labels": torch.tensor([2])}
+        >>> empty = {"boxes": torch.zeros(0, 4), "scores": torch.zeros(0), "labels": torch.zeros(0)}
+        >>> read_detections([view, empty], 2).label
+        tensor([[ 2., -1.],
+                [-1., -1.]])
+    """
+    box, confidence, label = _parts(given)
+    box, confidence = reading.single_or_double(box), reading.single_or_double(confidence)
+    label = label.to(box.dtype)
+    absent = (label < 0) | (confidence == 0)
+    # Invalid values are left for `faults` to find, in front: a class that is not a number as NaN, a
+    # negative confidence as infinite. Looking here would synchronize with an accelerator.
+    confidence = torch.where(label.isfinite(), confidence, torch.nan)
+    confidence = confidence.masked_fill(confidence < 0, torch.inf)
+    return _most_confident(Detections(box, confidence, label.round()).without(absent), most)
+
+
+def read_true_objects(given: Any) -> object:
+    """Return targets that are a list of dictionaries, as torchvision's, as objects `[N, T, 5]`.
+
+    Other targets are returned as they are.
+
+    Example:
+        >>> one = {"boxes": [[0, 0, 4, 4]], "labels": [2]}
+        >>> two = {"boxes": [[0, 0, 2, 2], [1, 1, 3, 3]], "labels": [0, 1]}
+        >>> read_true_objects([one, two])[:, :, 4]
+        tensor([[2., nan],
+                [0., 1.]])
+    """
+    listed = isinstance(given, Sequence) or (
+        isinstance(given, np.ndarray) and given.dtype == np.dtype(object)
+    )
+    if not listed or not len(given) or not all(isinstance(view, Mapping) for view in given):
+        return given
+    rows = []
+    for sample, view in enumerate(given):
+        if not {"boxes", "labels"} <= {*view}:
+            raise InputError(
+                "objects",
+                "dictionaries of boxes [n, 4] and labels [n]",
+                f"fields {sorted(map(str, view))} for sample {sample}",
+            )
+        boxes, labels = (as_array(name, view[name]) for name in ("boxes", "labels"))
+        if boxes.ndim != 2 or boxes.shape[1] != 4 or labels.shape != boxes.shape[:1]:
+            raise InputError(
+                "objects",
+                "boxes [n, 4] and labels [n]",
+                f"shapes {tuple(boxes.shape)} and {tuple(labels.shape)} for sample {sample}",
+            )
+        rows.append(torch.cat([boxes.float(), labels[:, None].float()], 1))
+    return pad_sequence(rows, batch_first=True, padding_value=torch.nan)
+
+
+def _parts(given: object) -> tuple[Tensor, Tensor, Tensor]:
+    if isinstance(given, Mapping):
+        box, confidence, label = _fields(given)
+        shapes = box.ndim == 3 and box.shape[-1] == 4
+        if not shapes or confidence.shape != box.shape[:2] or label.shape != box.shape[:2]:
+            raise _misshapen(_EXPECTED, box, confidence, label)
+        return box, confidence, label
+    if isinstance(given, Sequence) and all(isinstance(view, Mapping) for view in given):
+        return _padded([_fields(view) for view in given])
+    if not reading.is_real(given) or given.ndim != 3 or given.shape[-1] != 6:
+        raise reading.unreadable_output(given, _EXPECTED)
+    return given[..., :4], given[..., 4], given[..., 5]
+
+
+def _fields(view: Mapping[str, Any]) -> tuple[Tensor, Tensor, Tensor]:
+    found = []
+    for names in _NAMES.values():
+        name = next((name for name in names if name in view), None)
+        if name is None or not isinstance(view[name], Tensor):
+            fields = sorted(map(str, view))
+            raise reading.wrong_output(_EXPECTED, f"a dictionary of {fields}")
+        found.append(view[name])
+    return found[0], found[1], found[2]
+
+
+def _padded(views: list[tuple[Tensor, Tensor, Tensor]]) -> tuple[Tensor, Tensor, Tensor]:
+    """Fill up the shorter of N outputs, with class -1."""
+    for box, confidence, label in views:
+        if box.ndim != 2 or box.shape[-1] != 4 or not len(box) == len(confidence) == len(label):
+            raise _misshapen("[n, 4], [n] and [n] for a view", box, confidence, label)
+    if not views:
+        raise reading.wrong_output(_EXPECTED, "an empty list")
+    box, confidence, label = (
+        pad_sequence([part.double() for part in parts], batch_first=True, padding_value=-1.0)
+        for parts in zip(*views, strict=True)
+    )
+    return box.float(), confidence.float().masked_fill(label < 0, 0), label
+
+
+def _misshapen(expected: str, *parts: Tensor) -> ModelError:
+    box, confidence, label = (tuple(part.shape) for part in parts)
+    return reading.wrong_output(expected, f"boxes {box}, scores {confidence} and labels {label}")
+
+
+def _most_confident(found: Detections, most: int) -> Detections:
+    """Sort by confidence, and cut or fill up to `most` places."""
+    lacking = max(0, most - found.label.shape[1])
+    box, confidence = pad(found.box, (0, 0, 0, lacking)), pad(found.confidence, (0, lacking))
+    label = pad(found.label, (0, lacking), value=-1)
+    rank = confidence.argsort(dim=1, descending=True, stable=True)[:, :most]
+    box = box.gather(1, rank[..., None].expand(-1, -1, 4))
+    return Detections(box, confidence.gather(1, rank), label.gather(1, rank))

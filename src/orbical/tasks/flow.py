@@ -12,10 +12,8 @@ from ..actions import Action, ActionTree
 from ..errors import InputError
 from ..groups import Elements
 from ._maps import MAP, MapTask, map_block_means, masked_map_mean, vector_lengths
-from ._reading import as_truth, output_of, wrong_truth
+from .reading import as_truth, output_of, wrong_truth
 from .task import Reader, Results, Variable, per_element
-
-__all__ = ["Flow", "angle_between"]
 
 MAP_SIZE = 16
 ANSWER_DIMS = ("axis", "row", "column")

@@ -13,19 +13,8 @@ from .._trees import Tree, to_device
 from ..actions import ActionTree, Images, PixelPoints, action_matrices, checked_swaps
 from ..errors import InputError, real_number
 from ..groups import Elements, Group
-from ._reading import (
-    as_truth,
-    described_value,
-    is_real,
-    output_of,
-    single_or_double,
-    size_of_view,
-    wrong_output,
-    wrong_truth,
-)
+from . import reading
 from .task import SHARE, Reader, Results, Task, Variable, per_element
-
-__all__ = ["COCO_EDGES", "COCO_SIGMAS", "COCO_SWAPS", "KeyPoints"]
 
 COCO_SWAPS = [(left, left + 1) for left in range(1, 17, 2)]
 """The pairs of the 17 key points of COCO that a mirror exchanges."""
@@ -38,7 +27,7 @@ COCO_EDGES = [
 ]
 """The limbs to draw between COCO's key points."""
 CORRECT_OKS = 0.5
-MEANINGS = {"oks": "object key-point similarity", "pck": "share of points close to the true ones"}
+SCORES = {"oks": "object key-point similarity", "pck": "share of points close to the true ones"}
 
 
 class KeyPoints(Task):
@@ -110,9 +99,9 @@ class KeyPoints(Task):
         read: Reader | None = None,
     ) -> None:
         given = Images() if input is None else input
-        self.size = size_of_view(size, given)
+        self.size = reading.size_of_view(size, given)
         super().__init__(given, PixelPoints(*self.size, swaps), read)
-        self.choose_score(score, MEANINGS)
+        self.choose_score(score, SCORES)
         self.swaps = None if swaps is None else checked_swaps(swaps)
         many = sigmas if isinstance(sigmas, Iterable) else [sigmas]
         self.sigmas = [float(real_number("sigmas", sigma, "> 0")) for sigma in many]
@@ -132,14 +121,16 @@ class KeyPoints(Task):
         if isinstance(given, Mapping):
             scores = given.get("scores", given.get("keypoint_scores"))
             given = given.get("keypoints", given)
-        given = single_or_double(output_of(given, "points", "sample", "point", "2 or 3"))
+        given = reading.single_or_double(
+            reading.output_of(given, "points", "sample", "point", "2 or 3")
+        )
         scores = given[..., 2] if scores is None and given.shape[-1] == 3 else scores
         found = {"points": given[..., :2]}
         if scores is not None:
-            if not is_real(scores) or scores.shape != given.shape[:2]:
+            if not reading.is_real(scores) or scores.shape != given.shape[:2]:
                 expected = f"a confidence of each point, {tuple(given.shape[:2])}"
-                raise wrong_output(expected, described_value(scores))
-            found["confidence"] = single_or_double(scores)
+                raise reading.wrong_output(expected, reading.described_value(scores))
+            found["confidence"] = reading.single_or_double(scores)
         self._check_predicted(given.shape[1])
         return found
 
@@ -159,11 +150,11 @@ class KeyPoints(Task):
 
     def check_target(self, target: object, count: int) -> Tensor:
         """Check points, and return (x, y, visibility), NaN where they are not labeled."""
-        points = as_truth(target, count)
+        points = reading.as_truth(target, count)
         points = points if points.is_floating_point() else points.double()
         if points.ndim != 3 or points.shape[-1] not in (2, 3):
             expected = "points [sample, point, 3] (x, y, visibility) or [sample, point, 2]"
-            raise wrong_truth(expected, points)
+            raise reading.wrong_truth(expected, points)
         place = points[..., :2]
         if points.shape[-1] == 3:
             seen = points[..., 2]
@@ -188,10 +179,10 @@ class KeyPoints(Task):
     def _check_predicted(self, count: int) -> None:
         """Check the number of points of a model against the settings."""
         if len(self.sigmas) not in (1, count):
-            raise wrong_output(f"{len(self.sigmas)} points, one for each of sigmas=", count)
+            raise reading.wrong_output(f"{len(self.sigmas)} points, one for each of sigmas=", count)
         if self._largest() >= count:
             expected = f"at least {self._largest() + 1} points, which swaps= or edges= name"
-            raise wrong_output(expected, count)
+            raise reading.wrong_output(expected, count)
 
     def _largest(self) -> int:
         """Return the largest index of a point that the settings name, -1 if none do."""
@@ -200,8 +191,7 @@ class KeyPoints(Task):
     def check_range(self, target: Tensor, outputs: Tree) -> None:
         """Check that truth and outputs have as many points."""
         predicted, true = outputs["points"].shape[1], target.shape[1]
-        if predicted != true:
-            raise InputError("labels", f"{predicted} points, as the model predicts", true)
+        reading.check_as_predicted(true, predicted, f"{predicted} points")
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the points, their distances and scores, and what their confidence is worth."""
@@ -211,7 +201,6 @@ class KeyPoints(Task):
         about["confidence"] = per_element("mean confidence of the points", unit="share")
         if labeled:
             about |= {
-                **{name: per_element(meaning, **SHARE) for name, meaning in MEANINGS.items()},
                 "distance": per_element(
                     "mean distance from the true points", unit="px", higher_is_better=False
                 ),
@@ -272,7 +261,7 @@ class KeyPoints(Task):
         if target is None:
             return extras
         found = self._against(points, target, elements)
-        extras |= {name: found[name] for name in (*MEANINGS, "distance", "point_distance")}
+        extras |= {name: found[name] for name in (*SCORES, "distance", "point_distance")}
         if sure is not None:
             judged = found["point_correct"].isfinite()
             unknown = ~judged.any(-1)

@@ -12,12 +12,10 @@ from .._text import number
 from ..actions import ActionTree
 from ..errors import InputError, real_number
 from ..groups import Elements
-from ._answers import ANSWER, answer_codes
-from ._reading import as_truth, output_of, single_or_double, wrong_output, wrong_truth
+from . import reading
+from .answers import ANSWER, answer_codes
 from .classification import Representation, SampleClassTask
-from .task import SHARE, Reader, Results, Variable, per_element
-
-__all__ = ["MultiLabel"]
+from .task import Reader, Results, Variable, per_element
 
 SCORES = {
     "f1": "F1 of the predicted labels",
@@ -88,21 +86,21 @@ class MultiLabel(SampleClassTask):
 
     def read(self, raw: object, outputs: str | None = None) -> Tensor:
         """Read the probabilities of labels, `[N, K]`."""
-        given = output_of(self.picked(raw), "a number for each label,", "sample", "label")
-        given = single_or_double(given)
+        given = reading.output_of(self.picked(raw), "a number for each label,", "sample", "label")
+        given = reading.single_or_double(given)
         if (outputs or self.outputs) == "logits":
             return given.sigmoid()
         if bool(((given < -1e-6) | (given > 1 + 1e-6)).any()):
             got = f"{number(float(given.min()))} .. {number(float(given.max()))}"
-            raise wrong_output("probabilities", got, "for logits pass outputs='logits'")
+            raise reading.wrong_output("probabilities", got, "for logits pass outputs='logits'")
         return given.clamp(0, 1)
 
     def check_target(self, target: object, count: int) -> Tensor:
         """Check labels `[N, K]` of 0, 1 and, where unknown, NaN."""
-        labels = as_truth(target, count)
+        labels = reading.as_truth(target, count)
         if labels.ndim != 2 or labels.is_complex() or labels.shape[1] == 0:
             remedy = "for one class of each sample use task='classification'"
-            raise wrong_truth("0 or 1 for each label, [sample, label]", labels, remedy)
+            raise reading.wrong_truth("0 or 1 for each label, [sample, label]", labels, remedy)
         labels = labels.float()
         known = labels[labels.isfinite()]
         if bool(labels.isinf().any()) or not bool(((known == 0) | (known == 1)).all()):
@@ -123,22 +121,18 @@ class MultiLabel(SampleClassTask):
     def check_range(self, target: Tensor, outputs: Tensor) -> None:
         """Check that truth, outputs and names have as many labels."""
         count = outputs.shape[-1]
-        if target.shape[-1] != count:
-            raise InputError("labels", f"{count} labels, as the model predicts", target.shape[-1])
+        reading.check_as_predicted(target.shape[-1], count, f"{count} labels")
         self.check_classes(count)
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare probabilities, and how well the predicted labels match."""
-        about = self.common_variables(labeled, ("class",)) | {
+        return self.common_variables(labeled, ("class",)) | {
             "probabilities": per_element("probability of each label", "class"),
             "confidence": per_element(
                 "probability that all labels are correct, if they were independent", unit="share"
             ),
             "answer": ANSWER,
         }
-        if labeled:
-            about |= {name: per_element(meaning, **SHARE) for name, meaning in SCORES.items()}
-        return about
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
         """Score probabilities `[K, B, C]` against labels."""
@@ -150,23 +144,23 @@ class MultiLabel(SampleClassTask):
 
     def extras(self, outputs: Tensor, target: Tensor | None, elements: Elements) -> Results:
         """Return the probabilities, their joint confidence, and all scores."""
-        said = outputs >= self.threshold
-        chance = outputs.where(said, 1 - outputs)
+        predicted = outputs >= self.threshold
+        chance = outputs.where(predicted, 1 - outputs)
         if target is not None:
             chance = chance.where(target[None].isfinite(), 1.0)
         extras = {
             "probabilities": outputs,
             "confidence": chance.double().log().sum(-1).exp().float(),
-            "answer": answer_codes(said),
+            "answer": answer_codes(predicted),
         }
         return extras if target is None else extras | self._compared(outputs, target[None])
 
     def _compared(self, outputs: Tensor, labels: Tensor) -> Results:
         """Return every score `[K, B]`; labels that are unknown do not count."""
         known = labels.isfinite().expand(outputs.shape)
-        said, true = (outputs >= self.threshold) & known, (labels > 0.5) & known
-        both, either = (said & true).sum(-1), (said | true).sum(-1)
-        right = ((said == true) & known).sum(-1)
+        predicted, true = (outputs >= self.threshold) & known, (labels > 0.5) & known
+        both, either = (predicted & true).sum(-1), (predicted | true).sum(-1)
+        right = ((predicted == true) & known).sum(-1)
         none = either == 0
         return {
             "f1": torch.where(none, 1.0, 2 * both / (both + either).clamp_min(1)),

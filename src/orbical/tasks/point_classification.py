@@ -12,20 +12,11 @@ from .._trees import Tree
 from ..actions import Action, ActionTree
 from ..errors import InputError
 from ..groups import Elements
+from . import point_samples
 from ._maps import class_votes, map_vote_disagreement, tally, tally_variables
-from ._point_samples import (
-    CLOUDS,
-    blank_padding,
-    check_frames,
-    padded_points,
-    point_action,
-    point_mask,
-)
-from ._reading import class_indices, output_of, single_or_double
 from .classification import ClassTask, class_probabilities
+from .reading import check_as_predicted, class_indices, output_of, single_or_double
 from .task import SHARE, Orbit, Reader, Results, Variable, per_element, per_sample
-
-__all__ = ["PointClassification"]
 
 UNLABELED = -1
 
@@ -89,15 +80,15 @@ class PointClassification(ClassTask):
         output: Action | None = None,
     ) -> None:
         self._output = output
-        usual = CLOUDS if input is None else input
-        moving = point_action(usual) if output is None else output
+        usual = point_samples.CLOUDS if input is None else input
+        moving = point_samples.point_action(usual) if output is None else output
         super().__init__(usual, moving, outputs, read, classes)
 
     # Data and truth.
 
     def take(self, data: object) -> object:
         """Pad samples of different sizes, and their labels."""
-        return padded_points(data, self.input, UNLABELED)
+        return point_samples.padded_points(data, self.input, UNLABELED)
 
     def check_target(self, target: object, count: int) -> Tensor:
         """Check class indices `[N, n]`; -1 marks points that are not judged."""
@@ -110,8 +101,7 @@ class PointClassification(ClassTask):
     def check_range(self, target: Tensor, outputs: Tree) -> None:
         """Check the number of points and the classes of the labels against the outputs."""
         points, classes = outputs["probabilities"].shape[-2:]
-        if target.shape[1] != points:
-            raise InputError("labels", f"{points} points, as the model predicts", target.shape[1])
+        check_as_predicted(target.shape[1], points, f"{points} points")
         self.check_classes(classes, int(target.max()) if target.numel() else -1)
 
     # What models return.
@@ -132,11 +122,11 @@ class PointClassification(ClassTask):
     def joined(self, outputs: Tree, moved: Tree) -> Tree:
         """Add the mask of real points, and blank the rest."""
         found = outputs["probabilities"]
-        check_frames(self.output, found.shape[2], moved)
-        mask = point_mask(moved, found.shape[2])
+        point_samples.check_frames(self.output, found.shape[2], moved)
+        mask = point_samples.point_mask(moved, found.shape[2])
         if mask is None:
             mask = torch.ones(found.shape[:3], dtype=torch.bool, device=found.device)
-        return {"probabilities": blank_padding(found, mask), "mask": mask}
+        return {"probabilities": point_samples.blank_padding(found, mask), "mask": mask}
 
     def faults(self, outputs: Tree) -> dict[str, Tensor]:
         """Mark samples with NaN or infinite outputs, padding aside."""
@@ -159,10 +149,6 @@ class PointClassification(ClassTask):
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
         """Return the squared distance of the probabilities, mean over points."""
         return (outputs - center[None]).double().square().sum(-1).nanmean(-1)
-
-    def scale(self, answers: Tensor) -> Tensor:
-        """Return the largest probability."""
-        return answers.nan_to_num(0.0).max()
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the classes and confidences of points, and their sums."""

@@ -89,7 +89,7 @@ class Quantities(Action):
 
     parts: ClassVar[tuple[str, ...]] = ("space", "rows")
 
-    def __init__(self, quantities: Iterable[str]) -> None:
+    def __init__(self, quantities: str | Iterable[str]) -> None:
         self.quantities = list(check_quantities(quantities))
 
     def split(self, rows: Tensor) -> dict[str, Tensor]:
@@ -107,6 +107,15 @@ class Quantities(Action):
         lead = blocks[self.quantities[0]].ndim - len(SHAPES[self.quantities[0]])
         flat = [blocks[name].unsqueeze(-1).flatten(lead) for name in self.quantities]
         return torch.cat(flat, -1)
+
+    def missing(self, count: int, atoms: int) -> dict[str, Tensor]:
+        """Return NaN in the shape of each quantity of `count` molecules of `atoms` atoms."""
+        return {name: missing_quantity(name, count, atoms) for name in self.quantities}
+
+    def distances(self, rows: Tensor, others: Tensor) -> dict[str, Tensor]:
+        """Return the size `[...]` of the difference of each quantity, in its unit, in double."""
+        blocks = self.split((rows - others).double())
+        return {name: _distance(name, block) for name, block in blocks.items()}
 
     def widths(self, atoms: int) -> dict[str, int]:
         """Return the number of columns of each quantity, in their order."""
@@ -177,7 +186,7 @@ def shaped_quantity(name: str, values: Tensor, count: int) -> Tensor | None:
     return values if values.shape == (count, 3, 3) else None
 
 
-def quantity_distance(name: str, difference: Tensor) -> Tensor:
+def _distance(name: str, difference: Tensor) -> Tensor:
     """Return the size `[...]` of a difference of one quantity; its unit is in `UNITS`.
 
     Energy: `|dE|`. Forces: `sqrt(mean over atoms and axes of dF^2)`, without padding. Dipole:

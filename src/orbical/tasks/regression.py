@@ -16,26 +16,9 @@ from .._trees import Tree
 from ..actions import Action, ActionTree
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements
-from ._point_samples import (
-    blank_padding,
-    check_frames,
-    padded_points,
-    point_action,
-    point_mask,
-    repeated_point_samples,
-)
-from ._reading import as_truth, described_value, is_real, wrong_output
+from . import point_samples, uncertainties
+from .reading import as_truth, check_as_predicted, described_value, is_real, wrong_output
 from .task import About, Move, Orbit, Reader, Results, Task, Variable, per_element, per_sample
-from .uncertainty import (
-    check_uncertainty_form,
-    checked_uncertainty,
-    moved_uncertainty_covariance,
-    uncertain_outputs,
-    uncertainty_faults,
-    uncertainty_variances,
-)
-
-__all__ = ["Mixed", "Regression"]
 
 
 class Regression(Task):
@@ -89,14 +72,16 @@ class Regression(Task):
         read: Reader | None = None,
         uncertainty: str | None = None,
     ) -> None:
-        self._scalars = point_action(input) if per_point else actions.Trivial()
+        self._scalars = point_samples.point_action(input) if per_point else actions.Trivial()
         super().__init__(input, _output_action(representation, per_point, self._scalars), read)
         self.representation = representation
         self.per_point = per_point
         self.truth_dims = ("point", "component") if per_point else ("component",)
         if per_point:
             self.score_meaning = "root mean square distance of points from the truth"
-        self.uncertainty = check_uncertainty_form(uncertainty)
+        if uncertainty is not None:
+            check_name("uncertainty", uncertainty, uncertainties.FORMS)
+        self.uncertainty = uncertainty
         self.has_mean = uncertainty not in ("covariance", "evidential")
         if isinstance(self.output, actions.Angles):
             self.score_meaning, self.score_unit = "angle to the truth", self.output.symbol
@@ -106,24 +91,24 @@ class Regression(Task):
 
     def read(self, raw: object, outputs: str | None = None) -> dict[str, Tensor]:
         """Read `{"mean": [N, d]}` and the uncertainty in its form."""
-        parts = uncertain_outputs(self.picked(raw), self.uncertainty)
+        parts = uncertainties.uncertain_outputs(self.picked(raw), self.uncertainty)
         mean = self._as_rows(parts["mean"], "model output", ModelError)
         if isinstance(self.output, actions.Vectors) and mean.shape[-1] not in (2, 3):
             raise wrong_output("vectors of 2 or 3 components", mean.shape[-1])
-        return checked_uncertainty({**parts, "mean": mean}, self.output)
+        return uncertainties.checked_uncertainty({**parts, "mean": mean}, self.output)
 
     def take(self, data: object) -> object:
         """Pad samples of different sizes, and their targets by point."""
-        return padded_points(data, self.input, torch.nan) if self.per_point else data
+        return point_samples.padded_points(data, self.input, torch.nan) if self.per_point else data
 
     def joined(self, outputs: Tree, moved: Tree) -> Tree:
         """Blank the outputs on padding, where the data have a mask of points."""
-        check_frames(self.output, outputs["mean"].shape[2], moved)
-        mask = point_mask(moved, outputs["mean"].shape[2]) if self.per_point else None
+        point_samples.check_frames(self.output, outputs["mean"].shape[2], moved)
+        mask = point_samples.point_mask(moved, outputs["mean"].shape[2]) if self.per_point else None
         if mask is None:
             return outputs
         return {
-            **{name: blank_padding(part, mask) for name, part in outputs.items()},
+            **{name: point_samples.blank_padding(part, mask) for name, part in outputs.items()},
             "mask": mask,
         }
 
@@ -131,11 +116,11 @@ class Regression(Task):
         """Mark outputs that are not finite, padding aside, and those that form no distribution."""
         mask = outputs.get("mask")
         given = {
-            name: part if mask is None else repeated_point_samples(part, mask)
+            name: part if mask is None else point_samples.repeated_point_samples(part, mask)
             for name, part in outputs.items()
             if name != "mask"
         }
-        return super().faults(given) | uncertainty_faults(given)
+        return super().faults(given) | uncertainties.uncertainty_faults(given)
 
     def _as_rows(self, values: Tensor, argument: str, error: type[Exception]) -> Tensor:
         """Return values `[N]`, by point `[N, n]`, with a last dimension of 1; check dimensions."""
@@ -163,10 +148,7 @@ class Regression(Task):
     def check_range(self, target: Tensor, outputs: dict[str, Tensor]) -> None:
         """Check that truth and mean have the same shape."""
         true, predicted = tuple(target.shape[1:]), tuple(outputs["mean"].shape[1:])
-        if true != predicted:
-            raise InputError(
-                "labels", f"shape {predicted} for each sample, as the model predicts", true
-            )
+        check_as_predicted(true, predicted, f"shape {predicted} for each sample")
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the mean and the uncertainty."""
@@ -195,9 +177,9 @@ class Regression(Task):
 
     def companions(self, outputs: Tree) -> dict[str, tuple[Tensor, Move]]:
         """Return variances, which stay or follow their points, or the covariance, which rotates."""
-        found = uncertainty_variances(outputs)
+        found = uncertainties.uncertainty_variances(outputs)
         if "covariance" in found:
-            turn = partial(moved_uncertainty_covariance, self.output, self._scalars)
+            turn = partial(uncertainties.moved_uncertainty_covariance, self.output, self._scalars)
             return {"covariance": (found["covariance"], turn)}
         return {name: (values, self._scalars.move) for name, values in found.items()}
 
@@ -217,13 +199,9 @@ class Regression(Task):
         """Return what is measured of the difference from a reference, `[K, B, ..., d]`."""
         return self.output.difference(outputs, reference)
 
-    def scale(self, answers: Tensor) -> Tensor:
-        """Return the largest entry, padding aside."""
-        return answers.nan_to_num(0.0).abs().max()
-
     def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> Results:
         """Return the mean, the variances and the signed error."""
-        found = {"mean": outputs["mean"], **uncertainty_variances(outputs)}
+        found = {"mean": outputs["mean"], **uncertainties.uncertainty_variances(outputs)}
         if target is not None and self.uncertainty is not None:
             moved = self.output.move(elements, target[None])
             found["error"] = self.output.difference(moved, outputs["mean"])

@@ -27,11 +27,9 @@ from ._maps import (
     tally,
     tally_variables,
 )
-from ._reading import class_indices, output_of
 from .classification import ClassTask, class_probabilities
+from .reading import class_indices, output_of
 from .task import SHARE, Along, Reader, Results, Variable, per_element, per_sample
-
-__all__ = ["Segmentation"]
 
 LARGEST_CLASS = 32_000
 REGION_IOU = 0.5

@@ -1,10 +1,13 @@
-"""Molecules and crystals as arrays: the data of `ase.Atoms`, padded to one number of atoms."""
+"""Molecules and crystals as arrays, padded to one number of atoms: from files, ASE and graphs."""
 
 from __future__ import annotations
 
+import itertools
 import math
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +15,13 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from .._ragged import from_ragged, graph_fields
+from .._imports import existing_file, import_extra, reading
+from .._ragged import from_ragged, graph_fields, is_graph
 from ..errors import InputError, unknown_name
 from .quantities import UNITS, missing_quantity, shaped_quantity
+
+STRUCTURE_SUFFIXES = (".xyz", ".extxyz", ".sdf", ".mol", ".db", ".traj", ".cif")
+"""Endings of the names of files with molecules."""
 
 FIELDS = ("pos", "numbers", "mask", "cell", "pbc")
 _SYMBOLS = (
@@ -44,7 +51,29 @@ def is_structure(thing: object) -> bool:
     return all(hasattr(thing, name) for name in ("positions", "numbers", "cell", "pbc"))
 
 
-def batch_structures(structures: Sequence[object]) -> tuple[Batch, Batch | None]:
+def read_structures(data: object) -> tuple[NamedBatch, Any]:
+    """Return molecules in any of their forms as a batch, and a truth that they bring, or None."""
+    inputs, truth = _apart(data)
+    if isinstance(inputs, list | tuple) and len(inputs) > 0 and is_structure(inputs[0]):
+        batch, stored = batch_structures(inputs)
+    else:
+        inputs, stored = structures_from_graphs(inputs) or (inputs, None)
+        batch = complete_structures(inputs)
+    return batch, stored if truth is None else truth
+
+
+def _apart(data: Any) -> tuple[Any, Any]:
+    """Separate molecules, perhaps of a file, from a truth passed with them, or that they bring."""
+    if isinstance(data, str | os.PathLike):
+        return read_molecule_file(Path(data).expanduser()), None
+    pair = isinstance(data, tuple | list) and len(data) == 2
+    if pair and not is_structure(data[1]) and not is_graph(data[1]):
+        (inputs, known), truth = _apart(data[0]), data[1]
+        return inputs, known if truth is None else truth
+    return ([data] if is_structure(data) else data), None
+
+
+def batch_structures(structures: Sequence[Any]) -> tuple[NamedBatch, Batch | None]:
     """Collect structures, and their stored results, in one batch.
 
     Args:
@@ -66,16 +95,19 @@ def batch_structures(structures: Sequence[object]) -> tuple[Batch, Batch | None]
     """
     if not len(structures):
         raise InputError("molecules", "at least one", "none")
-    for place, one in enumerate(structures):
-        _check(place, one)
+    for place, structure in enumerate(structures):
+        if not is_structure(structure):
+            raise InputError("molecules", "ase.Atoms", f"{type(structure).__name__} at {place}")
 
     def batched(field: str, kind: type) -> Tensor:
-        each = [torch.tensor(np.array(getattr(one, field), kind)) for one in structures]
+        each = [torch.tensor(np.array(getattr(structure, field), kind)) for structure in structures]
         return pad_sequence(each, batch_first=True)
 
     pos, numbers = batched("positions", float), batched("numbers", np.int64)
-    inputs = NamedBatch(pos=pos, numbers=numbers, cell=batched("cell", float))
-    inputs |= {"pbc": batched("pbc", bool), "mask": numbers > 0}
+    sizes = torch.tensor([len(structure.numbers) for structure in structures])
+    mask = torch.arange(numbers.shape[1]) < sizes[:, None]
+    lattice = {"cell": batched("cell", float), "pbc": batched("pbc", bool)}
+    inputs = complete_structures({"pos": pos, "numbers": numbers, "mask": mask, **lattice})
     inputs.names = structure_names(structures)
     return inputs, _truth(structures, numbers.shape[1])
 
@@ -158,21 +190,22 @@ def complete_structures(inputs: object) -> NamedBatch:
             f"shapes {tuple(pos.shape)} and {tuple(numbers.shape)}",
         )
     mask = torch.as_tensor(inputs.get("mask", numbers > 0)).bool()
-    if mask.shape != numbers.shape:
-        shapes = tuple(numbers.shape), tuple(mask.shape)
-        raise InputError("data", f"mask of shape {shapes[0]}, as numbers", shapes[1])
-    _refuse(~mask.any(1, keepdim=True), "at least one atom", "none (numbers are 0)")
+    cell = torch.as_tensor(inputs.get("cell", torch.zeros(len(pos), 3, 3, dtype=pos.dtype)))
+    pbc = torch.as_tensor(inputs.get("pbc", torch.zeros(len(pos), 3))).bool()
+    shapes = {"mask": tuple(numbers.shape), "cell": (len(pos), 3, 3), "pbc": (len(pos), 3)}
+    for (name, shape), field in zip(shapes.items(), (mask, cell, pbc), strict=True):
+        if field.shape != shape:
+            raise InputError("data", f"{name} of shape {shape}", field)
+    _refuse(~mask.any(1), "at least one atom", "none")
     known = (numbers >= 1) & (numbers <= MOST_ELEMENTS)
     _refuse(mask & ~known, f"atomic numbers from 1 to {MOST_ELEMENTS}", "an unknown element")
     _refuse(mask & ~pos.isfinite().all(-1), "finite positions", "NaN or infinity")
-    cell = torch.as_tensor(inputs.get("cell", torch.zeros(len(pos), 3, 3, dtype=pos.dtype)))
-    pbc = torch.as_tensor(inputs.get("pbc", torch.zeros(len(pos), 3))).bool()
-    for name, field, shape in (("cell", cell, (len(pos), 3, 3)), ("pbc", pbc, (len(pos), 3))):
-        if field.shape != shape:
-            raise InputError("data", f"{name} of shape {shape}", field)
-    for place, (lattice, periodic) in enumerate(zip(cell.double(), pbc, strict=True)):
-        for expected, got in _wrong_cell(lattice.numpy(force=True), periodic.numpy(force=True)):
-            raise InputError("data", expected, f"{got} for molecule {place}")
+    _refuse(~cell.isfinite().flatten(1).all(1), "a finite cell", "NaN or infinity")
+    # Left-handed cells can be used: mirrors make one of every cell.
+    directions, rank = pbc.sum(1), torch.linalg.matrix_rank(cell.double() * pbc[..., None])
+    for count in (1, 2, 3):
+        flat = (directions == count) & (rank < count)
+        _refuse(flat, f"a cell that spans the {count} periodic directions", "fewer")
     fields = NamedBatch(pos=pos, numbers=numbers * mask, mask=mask, cell=cell, pbc=pbc)
     fields.names = inputs.names if isinstance(inputs, NamedBatch) else None
     return fields
@@ -191,8 +224,8 @@ def formula(numbers: Iterable[int]) -> str:
     return "".join(s + (str(counts[s]) if counts[s] > 1 else "") for s in order)
 
 
-def structure_names(structures: Sequence[object]) -> list[str] | None:
-    """Return the names of structures from `info["name"]`; None if none has one.
+def structure_names(data: object) -> list[str] | None:
+    """Return the names of molecules, of structures their `info["name"]`; None if none has one.
 
     Example:
         >>> from ase.build import molecule
@@ -201,7 +234,10 @@ def structure_names(structures: Sequence[object]) -> list[str] | None:
         >>> structure_names([molecule("H2O"), ethanol])
         ['', 'ethanol']
     """
-    names = [str(getattr(one, "info", {}).get("name", "")).strip() for one in structures]
+    inputs, _ = _apart(data)
+    if not isinstance(inputs, list | tuple) or not all(map(is_structure, inputs)):
+        return inputs.names if isinstance(inputs, NamedBatch) else None
+    names = [str(getattr(one, "info", {}).get("name", "")).strip() for one in inputs]
     return names if any(names) else None
 
 
@@ -216,51 +252,22 @@ def display_name(name: str, numbers: Iterable[int]) -> str:
     return f"{name}, {written}" if name and name != written else written
 
 
-def _check(place: int, one: Any) -> None:
-    """Raise `InputError` for a structure that cannot be used."""
-    if not is_structure(one):
-        raise InputError("molecules", "ase.Atoms", f"{type(one).__name__} at {place}")
-    known = all(1 <= z <= MOST_ELEMENTS for z in one.numbers)
-    wrong = [
-        *([] if len(one) else [("at least one atom", "none")]),
-        *([] if known else [(f"atomic numbers from 1 to {MOST_ELEMENTS}", "an unknown element")]),
-        *([] if np.isfinite(one.positions).all() else [("finite positions", "NaN or infinity")]),
-        *_wrong_cell(np.array(one.cell), np.array(one.pbc)),
-    ]
-    for expected, got in wrong:
-        raise InputError("molecules", expected, f"{got} in molecule {place}")
-
-
-def _wrong_cell(cell: np.ndarray, pbc: np.ndarray) -> list[tuple[str, str]]:
-    """Return what was expected of a cell `[3, 3]` and what it is, if it cannot be used.
-
-    A left-handed cell can: mirrors make one of every cell.
-    """
-    if not np.isfinite(cell).all():
-        return [("a finite cell", "NaN or infinity")]
-    along = cell[pbc]
-    if not len(along) or np.linalg.matrix_rank(along) == len(along):
-        return []
-    return [(f"a cell that spans the {len(along)} periodic directions", "fewer")]
-
-
 def _refuse(wrong: Tensor, expected: str, got: str) -> None:
-    """Name the first place `[molecule, atom]` that is wrong."""
-    places = wrong.nonzero()
-    if len(places):
-        molecule, atom = places[0].tolist()
-        raise InputError("data", expected, f"{got} for molecule {molecule}, atom {atom}")
+    """Name the first place `[molecule]` or `[molecule, atom]` that is wrong."""
+    for place in wrong.nonzero()[:1].tolist():
+        where = map("{} {}".format, ("molecule", "atom"), place)
+        raise InputError("data", expected, f"{got} in {', '.join(where)}")
 
 
 def _truth(structures: Sequence[Any], most: int) -> Batch | None:
     """Collect the stored results of structures, from a file or a finished calculation."""
     known: Batch = {}
-    for row, one in enumerate(structures):
-        calculator: Any = getattr(one, "calc", None)
+    for row, structure in enumerate(structures):
+        calculator: Any = getattr(structure, "calc", None)
         for name in UNITS:
             if (getattr(calculator, "results", None) or {}).get(name) is None:
                 continue
-            result = calculator.get_property(name, one, allow_calculation=False)
+            result = calculator.get_property(name, structure, allow_calculation=False)
             if result is None:  # the atoms have moved since
                 continue
             try:
@@ -270,15 +277,71 @@ def _truth(structures: Sequence[Any], most: int) -> Batch | None:
                     "molecules", f"numbers for {name}", f"{result!r} in molecule {row}"
                 ) from error
             fitted = shaped_quantity(name, values, 1)
-            if fitted is None or (name == "forces" and fitted.shape[1] != len(one)):
+            if fitted is None or (name == "forces" and fitted.shape[1] != len(structure)):
                 raise InputError(
                     "molecules",
-                    f"results for {len(one)} atoms",
+                    f"results for {len(structure)} atoms",
                     f"{name} of shape {tuple(values.shape[1:])} in molecule {row}",
                 )
             whole = known.setdefault(name, missing_quantity(name, len(structures), most))
-            if name == "forces":
-                whole[row, : len(one)] = fitted[0]
-            else:
-                whole[row] = fitted[0]
+            place = (row, slice(len(structure))) if name == "forces" else row
+            whole[place] = fitted[0]
     return known or None
+
+
+def read_molecule_file(path: Path) -> list[Any]:
+    """Read every molecule of a file as `ase.Atoms`, with its name in `info["name"]`."""
+    if path.suffix.lower() not in STRUCTURE_SUFFIXES:
+        raise InputError(
+            "molecules", f"a file that ends in {', '.join(STRUCTURE_SUFFIXES)}", repr(str(path))
+        )
+    existing_file("molecules", path)
+    ase_io = import_extra("ase.io", "chemistry", f"the file {str(path)!r}")
+    with reading("molecules", path, "molecules"):
+        readers = {".sdf": _from_sdf, ".mol": _from_sdf, ".db": _from_database}
+        read = readers.get(path.suffix.lower())
+        if path.suffix.lower().endswith("xyz"):
+            _check_counts(path)
+        molecules: list[object] = list(ase_io.read(path, ":")) if read is None else read(path)
+    if not molecules:
+        raise InputError("molecules", "at least one molecule", f"none in {str(path)!r}")
+    return molecules
+
+
+def _check_counts(path: Path) -> None:
+    """Refuse an XYZ file that states more atoms than it has lines: ASE would try to read each."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            if not line.strip().isdecimal():
+                return  # what stands between frames is left to ASE
+            stated = int(line)
+            if sum(1 for _ in itertools.islice(file, stated + 1)) < stated:
+                raise InputError(
+                    "molecules", f"{stated:,} atoms, as {str(path)!r} says", "fewer lines"
+                )
+
+
+def _from_database(path: Path) -> list[Any]:
+    from ase.db import connect
+
+    molecules = []
+    for row in connect(path).select():
+        molecules.append(row.toatoms())
+        molecules[-1].info["name"] = row.get("name", "")
+    return molecules
+
+
+def _from_sdf(path: Path) -> list[Any]:
+    """Read all molecules of an SDF file; ASE reads only the first."""
+    from ase import Atoms
+
+    chem = import_extra("rdkit.Chem", "chemistry", f"the file {str(path)!r}")
+    molecules = []
+    for place, molecule in enumerate(chem.SDMolSupplier(str(path), sanitize=False, removeHs=False)):
+        if molecule is None:
+            raise InputError("molecules", problem=f"{str(path)!r}: molecule {place} cannot be read")
+        numbers = [atom.GetAtomicNum() for atom in molecule.GetAtoms()]
+        positions = molecule.GetConformer().GetPositions() if numbers else []
+        title = molecule.GetProp("_Name") if molecule.HasProp("_Name") else ""
+        molecules.append(Atoms(numbers, positions, info={"name": title}))
+    return molecules

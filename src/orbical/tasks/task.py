@@ -22,8 +22,8 @@ from .._trees import Tree, as_tensors, concatenate, leaves
 from ..actions import Action, ActionTree, Settings, flat_actions
 from ..errors import InputError, ModelError, WithUsage, check_name
 from ..groups import Elements, Group
-from ._point_samples import CLOUDS
-from ._reading import described_value
+from .point_samples import CLOUDS
+from .reading import described_value
 
 Reader = Callable[[Any], object]
 Results = dict[str, Tensor]
@@ -146,6 +146,8 @@ class Task(WithUsage, ABC):
     """Whether outputs have a mean over the orbit that is an output of the task."""
     quantities: tuple[str, ...] = ()
     """The quantities to request from a model that offers several."""
+    scores: Mapping[str, str] = {}
+    """What each of several scores means, of which the user chooses one."""
 
     def __init__(
         self, input: ActionTree | None, output: ActionTree, read: Reader | None = None
@@ -305,9 +307,10 @@ class Task(WithUsage, ABC):
     def scale(self, answers: Tensor) -> Tensor:
         """Return the scale of outputs `[B, ...]`, which relative errors in tests are measured by.
 
-        By default the largest entry; a task with outputs in several units has one for each.
+        By default the largest entry, padding aside; a task with outputs in several units has one
+        for each.
         """
-        return answers.abs().max()
+        return answers.nan_to_num(0.0).abs().max()
 
     def parts(self, answers: Tensor) -> dict[str, Tensor]:
         """Return the parts of primary outputs `[K, B, ...]` that tests of a model name."""
@@ -411,12 +414,13 @@ class Task(WithUsage, ABC):
             variables["score"] = per_element("score against the truth", **quality)
             ability: About = {**quality, "averaged": self.has_mean}
             variables["consensus_vs_truth"] = per_sample("score of the consensus", **ability)
+            variables |= {name: per_element(what, **quality) for name, what in self.scores.items()}
         return variables
 
     def choose_score(self, score: str, meanings: Mapping[str, str]) -> None:
-        """Keep which of the scores of a task is `score`, or raise."""
+        """Keep the scores of a task, all of which are stored, and which is `score`, or raise."""
         check_name("score", score, meanings)
-        self.chosen, self.score_meaning = score, meanings[score]
+        self.scores, self.chosen, self.score_meaning = meanings, score, meanings[score]
 
     # What follows from it.
 

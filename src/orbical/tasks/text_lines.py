@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -13,20 +14,13 @@ from .._trees import Tree
 from ..actions import ActionTree, Images, Trivial
 from ..errors import InputError, whole_number
 from ..groups import Elements
-from ._answers import (
-    ANSWER,
-    answer_code_points,
-    answer_codes,
-    answer_lengths,
-    edit_distance,
-    majority_answer,
-)
-from ._reading import described_value, is_real, single_or_double, unreadable_output, wrong_output
+from .answers import ANSWER, answer_codes, majority_answer
+from .reading import described_value, is_real, single_or_double, unreadable_output, wrong_output
 from .task import SHARE, Reader, Results, Task, Variable, per_element, per_sample
 
-__all__ = ["Text"]
-
 SCORES = {"cer": "character error rate", "edit_distance": "edit distance"}
+END = -1
+"""What follows the last character of a row."""
 
 
 class Text(Task):
@@ -87,10 +81,7 @@ class Text(Task):
     def read(self, raw: object, outputs: str | None = None) -> dict[str, Tensor]:
         """Read `{"text": [N, length]}`, and the `confidence [N]` if there is one."""
         texts, sure = _parts(self.picked(raw))
-        codes = answer_code_points(texts, self.length)
-        if codes is None:
-            expected = f"texts of at most {self.length} characters"
-            raise wrong_output(expected, max(map(len, texts)), "pass length=")
+        codes = self._code_points(texts, wrong_output)
         if sure is None:
             return {"text": codes}
         if not is_real(sure) or sure.numel() != len(codes):
@@ -115,14 +106,13 @@ class Text(Task):
             )
         if len(words) != count:
             raise InputError("labels", f"one for each of {count} samples", len(words))
-        codes = answer_code_points(words, self.length)
+        return self._code_points(words, partial(InputError, "labels"))
+
+    def _code_points(self, texts: list[str], error: Callable[..., Exception]) -> Tensor:
+        codes = text_code_points(texts, self.length)
         if codes is None:
-            raise InputError(
-                "labels",
-                f"texts of at most {self.length} characters",
-                max(map(len, words)),
-                remedy="pass length=",
-            )
+            expected, longest = f"texts of at most {self.length} characters", max(map(len, texts))
+            raise error(expected, longest, remedy="pass length=")
         return codes
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
@@ -136,10 +126,6 @@ class Text(Task):
         about["confidence"] = per_element("confidence in the whole text", unit="share")
         about["answer"] = ANSWER
         if labeled:
-            about |= {
-                name: per_element(meaning, higher_is_better=False)
-                for name, meaning in SCORES.items()
-            }
             about["correct"] = per_element("whether the text is exactly right", **SHARE)
         return about
 
@@ -171,7 +157,7 @@ class Text(Task):
 def _compared(codes: Tensor, truth: Tensor) -> Results:
     """Return both scores `[K, B]`."""
     away = edit_distance(codes, truth).float()
-    return {"cer": away / answer_lengths(truth).clamp_min(1), "edit_distance": away}
+    return {"cer": away / text_lengths(truth).clamp_min(1), "edit_distance": away}
 
 
 def _parts(given: object) -> tuple[list[str], object]:
@@ -188,3 +174,45 @@ def _strings(given: object) -> list[str]:
     if isinstance(words, tuple | list) and all(isinstance(word, str) for word in words):
         return list(words)
     raise unreadable_output(given, "a string for each sample, or (strings, confidences)")
+
+
+def text_code_points(texts: Iterable[str], length: int) -> Tensor | None:
+    """Return texts as code points `[N, length]`, -1 after the end; None if one is too long.
+
+    >>> text_code_points(["ab", ""], 3).tolist()
+    [[97, 98, -1], [-1, -1, -1]]
+    """
+    rows = [[ord(letter) for letter in text] for text in texts]
+    if any(len(row) > length for row in rows):
+        return None
+    full = [row + [END] * (length - len(row)) for row in rows]
+    return torch.tensor(full, dtype=torch.int64).reshape(-1, length)
+
+
+def text_lengths(codes: Tensor) -> Tensor:
+    """Return the number of characters `[...]` of rows `[..., L]`."""
+    return (codes >= 0).sum(-1)
+
+
+def edit_distance(first: Tensor, second: Tensor) -> Tensor:
+    """Return the Levenshtein distance `[...]` of texts `[..., L]` and `[..., M]`.
+
+    A row of the table of distances of all beginnings takes a minimum over the row before it, for
+    substitutions and deletions, and a running minimum, for insertions.
+
+    >>> words = text_code_points(["kitten", "sitting"], 7)
+    >>> int(edit_distance(words[0], words[1]))
+    3
+    """
+    shape = torch.broadcast_shapes(first.shape[:-1], second.shape[:-1])
+    first, second = (codes.expand(*shape, codes.shape[-1]) for codes in (first, second))
+    places = torch.arange(second.shape[-1] + 1, device=second.device)
+    ended, columns = text_lengths(first), text_lengths(second)[..., None]
+    row = places.expand(*shape, len(places))
+    found = row.gather(-1, columns)[..., 0]
+    for size in range(1, first.shape[-1] + 1):
+        replaced = row[..., :-1] + (second != first[..., size - 1 : size])
+        fresh = torch.cat([row[..., :1] + 1, torch.minimum(row[..., 1:] + 1, replaced)], -1)
+        row = (fresh - places).cummin(-1).values + places
+        found = torch.where(ended == size, row.gather(-1, columns)[..., 0], found)
+    return found

@@ -14,7 +14,7 @@ from .._ragged import NODES, from_ragged, graph_fields, to_padded
 from .._trees import Tree
 from ..actions import Action, ActionTree, Frames, flat_actions
 from ..errors import InputError
-from ._reading import wrong_output
+from .reading import wrong_output
 
 CLOUDS = {"pos": actions.Points(), "mask": actions.Rows()}
 """The usual actions on clouds of different sizes."""

@@ -25,12 +25,10 @@ import torch
 from torch import Tensor
 
 from ..actions import Action, Angles, Frames, Irreps, Pitch, Positions, Rows, Trivial
-from ..errors import unknown_name
 from ..groups import Elements
-from ._reading import described_value, is_real, single_or_double, wrong_output
+from .reading import described_value, is_real, single_or_double, wrong_output
 
-FORMS: dict[str | None, tuple[str, ...]] = {
-    None: ("mean",),
+FORMS = {
     "variance": ("mean", "variance"),
     "covariance": ("mean", "covariance"),
     "parts": ("mean", "aleatoric", "epistemic"),
@@ -40,18 +38,6 @@ _CENTERS = ("mean", "gamma")
 _ASYMMETRY = 1e-4
 
 
-def check_uncertainty_form(uncertainty: str | None) -> str | None:
-    """Return the name of a form, or raise `InputError` if there is none of that name.
-
-    Example:
-        >>> check_uncertainty_form("evidential")
-        'evidential'
-    """
-    if uncertainty not in FORMS:
-        raise unknown_name("uncertainty", uncertainty, [name for name in FORMS if name])
-    return uncertainty
-
-
 def uncertain_outputs(given: object, uncertainty: str | None) -> dict[str, Tensor]:
     """Return the parts of a model's output by name; the center is called mean.
 
@@ -59,7 +45,7 @@ def uncertain_outputs(given: object, uncertainty: str | None) -> dict[str, Tenso
         >>> uncertain_outputs((torch.zeros(2), torch.ones(2)), "variance")["variance"]
         tensor([1., 1.])
     """
-    names = FORMS[uncertainty]
+    names = ("mean",) if uncertainty is None else FORMS[uncertainty]
     if isinstance(given, Tensor):
         names, given = ("mean",), {"mean": given}
     if isinstance(given, tuple | list) and len(given) == len(names):

@@ -34,6 +34,14 @@ def class_indices(target: object, count: int, dims: int, axis: int, expected: st
     return labels
 
 
+def check_as_predicted(
+    true: object, predicted: object, expected: str, argument: str = "labels"
+) -> None:
+    """Refuse a truth with another shape, or number of points or labels, than a model predicts."""
+    if true != predicted:
+        raise InputError(argument, f"{expected}, as the model predicts", true)
+
+
 def class_names(classes: object) -> list[str] | None:
     """Check the names of classes, in the order of their indices."""
     if classes is None:

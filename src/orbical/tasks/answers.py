@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -13,52 +13,6 @@ from ..actions import Boxes
 from ..groups import Group
 from .detection_matching import iou
 from .task import Variable, per_element
-
-END = -1
-"""What follows the last character of a row."""
-
-
-def answer_code_points(texts: Iterable[str], length: int) -> Tensor | None:
-    """Return texts as code points `[N, length]`, -1 after the end; None if one is too long.
-
-    >>> answer_code_points(["ab", ""], 3).tolist()
-    [[97, 98, -1], [-1, -1, -1]]
-    """
-    rows = [[ord(letter) for letter in text] for text in texts]
-    if any(len(row) > length for row in rows):
-        return None
-    full = [row + [END] * (length - len(row)) for row in rows]
-    return torch.tensor(full, dtype=torch.int64).reshape(-1, length)
-
-
-def answer_lengths(codes: Tensor) -> Tensor:
-    """Return the number of characters `[...]` of rows `[..., L]`."""
-    return (codes >= 0).sum(-1)
-
-
-def edit_distance(first: Tensor, second: Tensor) -> Tensor:
-    """Return the Levenshtein distance `[...]` of texts `[..., L]` and `[..., M]`.
-
-    A row of the table of distances of all beginnings takes a minimum over the row before it, for
-    substitutions and deletions, and a running minimum, for insertions.
-
-    >>> words = answer_code_points(["kitten", "sitting"], 7)
-    >>> int(edit_distance(words[0], words[1]))
-    3
-    """
-    shape = torch.broadcast_shapes(first.shape[:-1], second.shape[:-1])
-    first, second = (codes.expand(*shape, codes.shape[-1]) for codes in (first, second))
-    places = torch.arange(second.shape[-1] + 1, device=second.device)
-    ended, columns = answer_lengths(first), answer_lengths(second)[..., None]
-    row = places.expand(*shape, len(places))
-    found = row.gather(-1, columns)[..., 0]
-    for size in range(1, first.shape[-1] + 1):
-        replaced = row[..., :-1] + (second != first[..., size - 1 : size])
-        fresh = torch.cat([row[..., :1] + 1, torch.minimum(row[..., 1:] + 1, replaced)], -1)
-        row = (fresh - places).cummin(-1).values + places
-        found = torch.where(ended == size, row.gather(-1, columns)[..., 0], found)
-    return found
-
 
 ANSWER: Variable = per_element("number of the prediction, the same for equal predictions")
 
