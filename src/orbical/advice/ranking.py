@@ -36,6 +36,8 @@ LEAST = 40
 LEAST_ANSWERED = 0.05
 """The share of predictions that a remedy acts on at least: others are the same as no model."""
 
+_NO_CODE = f"# acts on less than {percent(LEAST_ANSWERED)} of the predictions: as good as no model"
+
 
 @dataclass(frozen=True)
 class Remedy:
@@ -54,7 +56,7 @@ class Remedy:
             orbit; for tasks other than classification the `score`.
         after: The same with it.
         change: The arguments of `what_if` that make it.
-        code: Python that does it.
+        code: Python that does it; a comment if it acts on fewer than 5 % of the predictions.
     """
 
     name: str
@@ -112,7 +114,8 @@ class Advice:
             costs less is better than passing all predictions on, "nothing to try" if no remedy
             applies.
         sentence: The verdict with its numbers.
-        remedies: All that apply, best first; `Remedy.helps` says which are shown to help.
+        remedies: All that apply, best first, and last those that pass nearly everything on;
+            `Remedy.helps` says which are shown to help.
         expectations: What training might do; empty if nothing is shown to be wrong.
         missing: What was not tried, and why.
     """
@@ -258,7 +261,7 @@ def _of_classes(
     over_none = bounded_mean_interval(
         passing - losses[1:], corrected, low=passing - 1, high=passing
     )
-    acting = np.array([state["answered"] for state in states]) >= LEAST_ANSWERED
+    acting = np.array([_acts(state) for state in states])
     at_least, at_most = (
         np.where(acting, np.minimum(*both), 0.0)
         for both in zip(ends[1:], over_none[1:], strict=True)
@@ -325,8 +328,13 @@ def _remedy(
         before=before,
         after=after,
         change=asdict(change),
-        code=remedy_code(change, arrays.group),
+        code=remedy_code(change, arrays.group) if _acts(after) else _NO_CODE,
     )
+
+
+def _acts(state: dict[str, float]) -> bool:
+    """Check whether a model acts on enough predictions to be one; scores are not passed on."""
+    return state.get("answered", 1.0) >= LEAST_ANSWERED
 
 
 def _too_few(arrays: ScanArrays, model: int, count: int, missing: tuple[str, ...]) -> Advice:
@@ -382,7 +390,11 @@ def _ranked(remedies: Sequence[Remedy], gains: Array, level: float) -> list[int]
     Remedies are given with the cheapest first.
     """
     helping = [place for place, one in enumerate(remedies) if one.helps]
-    others = sorted(range(len(remedies)), key=lambda place: -remedies[place].gain)
+    # Those that pass nearly everything on come last, whatever that saves.
+    others = sorted(
+        range(len(remedies)),
+        key=lambda place: (not _acts(remedies[place].after), -remedies[place].gain),
+    )
     if not helping:
         return others
     best = max(helping, key=lambda place: remedies[place].gain)
