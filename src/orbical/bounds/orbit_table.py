@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from .._arrays import ArrayLike, as_array, as_numpy
 from .._text import number
 from ..actions import ActionTree
 from ..errors import InputError
+from ..groups import Group
 from . import table_checks as checks
 from .any_model import ModelOutputs, outputs_by_orbit, own_outputs
 from .fibers import Fibers, all_distinct, fiber_index
@@ -27,9 +28,6 @@ from .matching import (
     match_orbits,
     orbits_of_permutations,
 )
-
-if TYPE_CHECKING:
-    from ..groups import Group
 
 __all__ = ["OrbitTable"]
 
@@ -208,25 +206,21 @@ class OrbitTable:
         def gathered(values: Array) -> Array:
             return values if index is None else np.bincount(index, weights=values, minlength=size)
 
-        mass = gathered(self.orbit_mass)
-        held = mass > 0
+        held = gathered(self.orbit_mass) > 0
         whole = bool(held.all())
-
-        def kept(values: Array) -> Array:
-            return values if whole else values[held]
-
-        mass = kept(mass)
+        kept = slice(None) if whole else held  # a slice copies nothing
+        mass = gathered(self.orbit_mass)[kept]
 
         def share(values: Array) -> Array:
-            found = kept(gathered(values)) / mass
-            return np.asarray(np.clip(found, 0, 1, out=found))
+            found = gathered(values)[kept] / mass
+            return np.asarray(np.minimum(found, 1, out=found))
 
         if index is None:
-            sure = kept(self.confidence)
+            sure = self.confidence[kept]
         elif bins is None:  # the value itself, free of the rounding a mean would add
             sure = np.zeros(size)
             sure[index] = self.confidence
-            sure = kept(sure)
+            sure = sure[kept]
         else:
             sure = share(self.orbit_mass * self.confidence)
         place = np.arange(size) if whole else np.where(held, np.cumsum(held) - 1, -1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from .._arrays import ArrayLike, as_numpy
 from ..actions import ActionTree
 from ..calibration import model_index
 from ..errors import InputError
+from ..groups import Group
 from ..store import arrays_of
 from . import table_checks as checks
 from .matching import (
@@ -20,9 +21,6 @@ from .matching import (
     match_orbits,
     orbits_of_permutations,
 )
-
-if TYPE_CHECKING:
-    from ..groups import Group
 
 __all__ = ["ValueTable"]
 
