@@ -11,7 +11,7 @@ import torch
 
 from .._lazy import xr
 from ..calibration import ece
-from ..conformal import LAC, conformal_halves
+from ..conformal import LAC, chosen_rows, conformal_halves, finished_rows
 from ..errors import InputError, check_name, real_number, whole_number
 from ..groups import Group, parse
 from ..nero import averaged_over_orbit, evenly_spaced
@@ -173,8 +173,7 @@ def checked_remedy(change: Change, arrays: ScanArrays, passing: float) -> Change
 
 def rows_to_advise_on(arrays: ScanArrays, model: int, seed: int, most: int) -> Array:
     """Return the samples with a score at every element, at most so many of them."""
-    blocks = arrays.sample_blocks("score", model=model)
-    finished = np.flatnonzero(np.concatenate([np.isfinite(part).all(1) for _, (part,) in blocks]))
+    finished = finished_rows(arrays, "score", model)
     if len(finished) > whole_number("most", most, 2):
         chosen = np.random.default_rng(seed).choice(len(finished), most, replace=False)
         finished = finished[np.sort(chosen)]
@@ -186,11 +185,10 @@ def predictions_to_remedy(
 ) -> tuple[Predictions, Predictions]:
     """Read samples; return those that fit and those that judge."""
     names = ["confidence", "correct", *(["probabilities"] if "probabilities" in arrays else [])]
-    read: list[list[Array]] = []
-    for rows, parts in arrays.sample_blocks(*names, model=model):
-        own = finished[(finished >= rows.start) & (finished < rows.stop)] - rows.start
-        read.append([part[own].swapaxes(0, 1) for part in parts])
-    confidence, correct, *probs = (np.concatenate(parts, 1) for parts in zip(*read, strict=True))
+    read = [parts for _, parts in chosen_rows(arrays, model, finished, *names)]
+    confidence, correct, *probs = (
+        np.concatenate(parts).swapaxes(0, 1) for parts in zip(*read, strict=True)
+    )
     labels = arrays.read("label") if "label" in arrays else np.zeros(arrays.samples, int)
     scores = probs[0].astype(np.float64) if probs else np.zeros((*correct.shape, 0))
     sure = np.nan_to_num(confidence.astype(np.float64))  # nothing detected is nothing to act on
