@@ -21,11 +21,9 @@ from .changes import (
     Outcome,
     advised_group,
     checked_remedy,
-    predictions_to_remedy,
     remedy_code,
-    remedy_curves,
-    remedy_outcome,
     rows_to_advise_on,
+    trial_of_changes,
 )
 
 Array = np.ndarray
@@ -251,10 +249,10 @@ def _of_classes(
     rows = rows_to_advise_on(arrays, model, seed, most)
     if len(rows) < LEAST:
         return _too_few(arrays, model, len(rows), missing)
-    fit, test = predictions_to_remedy(arrays, model, rows, 0.5, seed)
-    outcomes = [remedy_outcome(one, fit, test, arrays, passing) for one in (Change(), *changes)]
-    before, *states = (_state(one, arrays, passing) for one in outcomes)
-    losses = np.stack([one.loss(arrays.weights, passing) for one in outcomes])
+    trial = trial_of_changes(arrays, model, rows, passing, 0.5, seed)
+    outcomes = [trial.outcome(change) for change in (Change(), *changes)]
+    before, *states = (_state(outcome, arrays.group.identity) for outcome in outcomes)
+    losses = np.stack([outcome.losses() for outcome in outcomes])
     gains = losses[:1] - losses[1:]
     corrected = 1 - (1 - level) / len(changes)
     ends = bounded_mean_interval(gains, corrected, low=-1.0, high=1.0)
@@ -272,7 +270,7 @@ def _of_classes(
     ]
     drop = _share(before["accuracy_at_identity"]), _share(before["accuracy"])
     now = (
-        f"on the half of the samples that judges ({len(test.correct[0])}), {drop[0]} correct at "
+        f"on the half of the samples that judges ({len(trial.test.labels)}), {drop[0]} correct at "
         f"the identity and {drop[1]} over the orbit, acting on "
         f"{_share(before['answered'])} of the predictions; cost {number(before['cost'])} a "
         f"prediction (an error costs 1, passing one on {number(passing)})"
@@ -407,23 +405,21 @@ def _ranked(remedies: Sequence[Remedy], gains: Array, level: float) -> list[int]
     return [*ties, *(place for place in others if place not in ties)]
 
 
-def _state(outcome: Outcome, arrays: ScanArrays, passing: float) -> dict[str, float]:
+def _state(outcome: Outcome, identity: int) -> dict[str, float]:
     """Return means over samples and the orbit."""
-    weights = arrays.weights
-    curves = remedy_curves(outcome, weights, passing)
-    answered = float(weights @ outcome.acted.mean(1))
+    curves, weights = outcome.curves(), outcome.weights
+    answered = float(weights @ curves["answered"])
     wrong = float(weights @ (outcome.acted & ~outcome.correct).mean(1))
     state = {
         "cost": float(weights @ curves["cost"]),
         "accuracy": float(weights @ curves["accuracy"]),
-        "accuracy_at_identity": float(curves["accuracy"][arrays.group.identity]),
+        "accuracy_at_identity": float(curves["accuracy"][identity]),
         "pooled_ece": curves["pooled_ece"],
         "answered": answered,
         "risk": wrong / answered if answered else float("nan"),
     }
-    for name in {"coverage", "size"} & {*curves}:
-        state[name] = float(weights @ curves[name])
-    return state
+    sets = (name for name in ("coverage", "size") if name in curves)
+    return state | {name: float(weights @ curves[name]) for name in sets}
 
 
 def _name(change: Change, group: Group) -> str:
