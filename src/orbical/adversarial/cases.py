@@ -211,9 +211,7 @@ def searched_scan(
         for name, values in sorted(scan.data.data_vars.items())
         if values.attrs.get("meaning") == "input"
     }
-    if not inputs and not needed:
-        return dict(models), None, scan.group, chosen
-    if not inputs:
+    if not inputs and needed:
         raise InputError(
             "data",
             "a scan that stores its inputs",
@@ -221,14 +219,12 @@ def searched_scan(
             remedy="scan with keep='inputs', or pass the data of the scan as data= (--data PATH); "
             "worst_case then needs group= and task=",
         )
-    given: Any = inputs
-    if [*inputs] == [""]:
-        given = inputs[""]
-    elif all(key.isdigit() for key in inputs):
+    given: Any = inputs.get("", inputs or None)
+    if inputs and all(key.isdigit() for key in inputs):
         given = tuple(inputs[key] for key in sorted(inputs, key=int))
-    truth = chosen.truth_name
-    labeled = (given, scan.data[truth].values) if scan.labeled else given
-    return dict(models), labeled, scan.group, chosen
+    if given is not None and scan.labeled:
+        given = given, scan.data[chosen.truth_name].values
+    return dict(models), given, scan.group, chosen
 
 
 def _chunks(runner: Runner) -> Iterator[tuple[slice, Tree, Tensor | None]]:
