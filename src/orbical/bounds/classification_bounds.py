@@ -31,10 +31,10 @@ __all__ = ["classification", "forced_overconfidence", "worst_predictions"]
 Array = np.ndarray
 _ECE = {
     "ece": "exact",
-    **dict.fromkeys(("prop1", "prop2", "thm4_fiberwise", "thm4", "cor1", "cor2"), "upper"),
-    **{"fiber_free": "upper"},
-    **dict.fromkeys(("thm5", "prop4", "prop5", "prop6", "forced_ece"), "lower"),
-    **{"least_ece_lower": "lower"},
+    **dict.fromkeys(
+        ["prop1", "prop2", "thm4_fiberwise", "thm4", "cor1", "cor2", "fiber_free"], "upper"
+    ),
+    **dict.fromkeys(["thm5", "prop4", "prop5", "prop6", "forced_ece", "least_ece_lower"], "lower"),
     **dict.fromkeys(("least_ece_upper", "sharp_upper"), "upper"),
 }
 """The bounds of the calibration error in their order, and their kind."""
@@ -133,14 +133,20 @@ def classification(
     """
     checks.of_kind(table, OrbitTable, Fibers)
     checks.level(level)
-    orbits = table if isinstance(table, OrbitTable) else None
-    if orbits is None:
-        fibers: Fibers | None = table  # type: ignore[assignment]
+    orbits, fibers = None, None
+    if isinstance(table, Fibers):
+        fibers = table
+        ceiling, floor = float(fibers.mass @ fibers.best), float(fibers.mass @ fibers.worst)
     else:
+        orbits = table
         fibers = None if orbits.confidence is None else orbits.unordered_fibers(bins)
+        ceiling, floor = orbits.accuracy_ceiling, orbits.accuracy_floor
     varies = orbits is not None and orbits.outputs is not None and orbits.predicted is None
     found = _ece(orbits, fibers) | {"prop6": _oracle(orbits, level)}
-    bounds = _accuracy(orbits, fibers)
+    bounds = {
+        "accuracy_ceiling": share_upper_bound(ceiling, "accuracy"),
+        "accuracy_floor": lower_bound(floor, "accuracy"),
+    }
     for name in _ECE:
         missing = _NO_ORBITS if orbits is None and name in _OF_ORBITS else _NO_PREDICTION
         missing = missing if fibers else _NO_CONFIDENCE
@@ -168,18 +174,6 @@ def classification(
     if orbits is not None and orbits.tolerance is not None:
         bounds = estimated_bounds(bounds, orbits.tolerance)
     return Bounds(bounds, about)
-
-
-def _accuracy(orbits: OrbitTable | None, fibers: Fibers | None) -> dict[str, Bound]:
-    if orbits is not None:
-        ceiling, floor = orbits.accuracy_ceiling, orbits.accuracy_floor
-    else:
-        assert fibers is not None
-        ceiling, floor = float(fibers.mass @ fibers.best), float(fibers.mass @ fibers.worst)
-    return {
-        "accuracy_ceiling": share_upper_bound(ceiling, "accuracy"),
-        "accuracy_floor": lower_bound(floor, "accuracy"),
-    }
 
 
 def _upper(value: float, reason: str = "") -> Bound:

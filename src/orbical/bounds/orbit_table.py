@@ -18,16 +18,10 @@ from .._text import number
 from ..actions import ActionTree
 from ..errors import InputError
 from ..groups import Group
+from . import matching
 from . import table_checks as checks
 from .any_model import ModelOutputs, outputs_by_orbit, own_outputs
 from .fibers import Fibers, all_distinct, fiber_index
-from .matching import (
-    Orbits,
-    found_by_matching,
-    in_frame_of_orbits,
-    match_orbits,
-    orbits_of_permutations,
-)
 
 __all__ = ["OrbitTable"]
 
@@ -263,7 +257,8 @@ class OrbitTable:
             array([[0.   , 0.333],
                    [0.333, 0.333]])
         """
-        ids = as_numpy("orbit", orbit.orbit if isinstance(orbit, Orbits) else orbit)
+        ids, facts = matching.ids_and_facts(orbit)
+        ids = as_numpy("orbit", ids)
         if ids.ndim != 1 or len(ids) == 0:
             raise InputError("orbit", "shape [sample]", ids)
         ids = checks.whole_numbers("orbit", checks.partition("orbit", ids), len(ids))
@@ -276,7 +271,7 @@ class OrbitTable:
             mass=cells.reshape(len(first), count),
             **outputs_by_orbit(index, first, label, weight, count, confidence, predicted),
             samples=len(ids) if mass is None else None,
-            **found_by_matching(orbit),
+            **facts,
         )
 
     @classmethod
@@ -380,7 +375,7 @@ class OrbitTable:
             >>> OrbitTable.from_permutations(swap, label=[0, 1, 1]).dissent.round(3)
             array([0.333, 0.   ])
         """
-        return cls.from_labels(orbits_of_permutations(permutations), label, **predictions)
+        return cls.from_labels(matching.orbits_of_permutations(permutations), label, **predictions)
 
     @classmethod
     def from_data(
@@ -422,11 +417,11 @@ class OrbitTable:
             ...                      representation=exchanged).accuracy_ceiling
             1.0
         """
-        orbits = match_orbits(x, group, tolerance=tolerance, action=action)
+        orbits = matching.match_orbits(x, group, tolerance=tolerance, action=action)
         if representation == "trivial":
             return cls.from_labels(orbits, label, **predictions)
         stated = {"label": label, "predicted": predictions.pop("predicted", None)}
-        rows, pulled, mass, point = in_frame_of_orbits(
+        rows, pulled, mass, point = matching.in_frame_of_orbits(
             x,
             {name: each for name, each in stated.items() if each is not None},
             group,

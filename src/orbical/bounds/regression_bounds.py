@@ -29,14 +29,7 @@ from ..calibration import gence_floor, gence_sq_floor
 from ..errors import InputError
 from . import table_checks as checks
 from .bound import OPEN, Bound, Bounds, estimated_bounds, inapplicable_bound, lower_bound
-from .equivariant_fit import (
-    Frames,
-    best_fit,
-    covariances_pulled_back,
-    equivariant_frames,
-    pulled_back,
-    sum_by,
-)
+from .equivariant_fit import Frames, best_fit, equivariant_frames, sum_by
 from .value_table import ValueTable
 
 __all__ = ["best_equivariant", "nll_optimal_bleed", "nll_optimal_variance", "regression"]
@@ -240,12 +233,11 @@ def _departures(table: ValueTable, frame: Frames) -> str:
     """Return why the predictions are not those of an equivariant model; nothing if they are."""
     tensors = {}
     if table.mean is not None:
-        tensors["means"] = pulled_back(frame, table.mean)
+        tensors["means"] = frame.pulled_back(table.mean)
     if table.variance is not None and table.variance.ndim == 1:
         tensors["variances"] = table.variance[frame.point]
     elif table.variance is not None:
-        full = table.covariances(table.variance)
-        tensors["variances"] = covariances_pulled_back(frame, full)
+        tensors["variances"] = frame.covariances_pulled_back(table.covariances(table.variance))
     key = table.orbit[frame.point]
     first = np.unique(key, return_index=True)[1]
     for name, values in tensors.items():
@@ -343,27 +335,30 @@ def _gence_lower(table: ValueTable, frame: Frames, s: Array, a_squared: Array) -
 
 
 def _mahalanobis(table: ValueTable, frame: Frames) -> dict[str, Bound]:
+    exact = inapplicable_bound("mahalanobis", "exact", _NO_VARIANCE)
     if table.variance is None:
-        return {
-            "mahalanobis": inapplicable_bound("mahalanobis", "exact", _NO_VARIANCE),
-            "mahalanobis_floor": inapplicable_bound("mahalanobis", "lower", _NO_VARIANCE),
-        }
+        floor = inapplicable_bound("mahalanobis", "lower", _NO_VARIANCE)
+        return {"mahalanobis": exact, "mahalanobis_floor": floor}
     whiten = np.linalg.inv(np.linalg.cholesky(table.covariances(table.variance)))
     white = np.einsum("nij,nj->ni", whiten, table.value)
     turned = replace(frame, matrix=whiten[frame.point] @ frame.matrix)
-    floor = float(table.mass @ best_fit(white, table.mass, table.orbit, turned).residual)
-    exact = inapplicable_bound("mahalanobis", "exact", _NO_MEAN)
+    least = float(table.mass @ best_fit(white, table.mass, table.orbit, turned).residual)
+    exact = replace(exact, reason=_NO_MEAN)
     if table.mean is not None:
         off = np.einsum("nij,nj->ni", whiten, table.mean - table.value)
         exact = Bound(float(table.mass @ np.square(off).sum(1)), "mahalanobis", "exact")
     scale = float(table.mass @ np.square(white).sum(1))
-    return {"mahalanobis": exact, "mahalanobis_floor": lower_bound(floor, "mahalanobis", scale)}
+    return {"mahalanobis": exact, "mahalanobis_floor": lower_bound(least, "mahalanobis", scale)}
 
 
 def _bleed(table: ValueTable, frame: Frames) -> dict[str, Bound]:
     """Evaluate the bleed of the table's variances, its floor, and the likelihood-optimal bleeds."""
+    bleed = inapplicable_bound("bleed", "exact", _NO_VARIANCE)
+    if table.variance is not None:
+        off = table.covariances(table.variance) - table.covariances(table.aleatoric)
+        bleed = Bound(float(table.mass @ np.square(off).sum((1, 2))), "bleed", "exact")
     return {
-        "bleed": _own_bleed(table),
+        "bleed": bleed,
         "bleed_floor": _bleed_floor(table, frame),
         **{f"nll_bleed_{form}": _optimal_bleed(table, frame, form) for form in _FORMS},
     }
@@ -373,8 +368,8 @@ def _optimal(table: ValueTable, frame: Frames) -> tuple[Array, Array]:
     """Return the optimal covariance at the representatives, and the true one of each pair."""
     fit = best_fit(table.value, table.mass, table.orbit, frame)
     key = table.orbit[frame.point]
-    residual = pulled_back(frame, table.value) - fit.at_representative[key]
-    truth = covariances_pulled_back(frame, table.covariances(table.aleatoric))
+    residual = frame.pulled_back(table.value) - fit.at_representative[key]
+    truth = frame.covariances_pulled_back(table.covariances(table.aleatoric))
     spread = np.einsum("ri,rj->rij", residual, residual) + truth
     return _orbit_means(key, table.mass[frame.point] * frame.share, spread), truth
 
@@ -388,17 +383,17 @@ def _orbit_means(key: Array, weight: Array, values: Array) -> Array:
 
 
 def _optimal_bleed(table: ValueTable, frame: Frames, form: str) -> Bound:
-    quantity = "bleed_of_likelihood_optimum"
+    quantity, reason = "bleed_of_likelihood_optimum", ""
     if not table.closed:
-        return inapplicable_bound(quantity, "exact", OPEN)
-    if not frame.orthogonal:
-        return inapplicable_bound(quantity, "exact", "needs an orthogonal representation")
-    if form == "diagonal" and not frame.monomial:
-        return inapplicable_bound(
-            quantity, "exact", "the representation mixes coordinates: no variance vector can rotate"
-        )
-    if form != "full" and table.aleatoric is not None and table.aleatoric.ndim == 3:
-        return inapplicable_bound(quantity, "exact", "the true variance is a full covariance")
+        reason = OPEN
+    elif not frame.orthogonal:
+        reason = "needs an orthogonal representation"
+    elif form == "diagonal" and not frame.monomial:
+        reason = "the representation mixes coordinates: no variance vector can rotate"
+    elif form != "full" and table.aleatoric is not None and table.aleatoric.ndim == 3:
+        reason = "the true variance is a full covariance"
+    if reason:
+        return inapplicable_bound(quantity, "exact", reason)
     optimal, truth = _optimal(table, frame)
     dimension = table.value.shape[1]
     if form == "scalar":
@@ -408,13 +403,6 @@ def _optimal_bleed(table: ValueTable, frame: Frames, form: str) -> Bound:
     off = np.square(optimal[table.orbit[frame.point]] - truth).sum((1, 2))
     weight = table.mass[frame.point] * frame.share
     return Bound(float(weight @ off), quantity, "exact")
-
-
-def _own_bleed(table: ValueTable) -> Bound:
-    if table.variance is None:
-        return inapplicable_bound("bleed", "exact", "needs predicted variances; the table has none")
-    off = table.covariances(table.variance) - table.covariances(table.aleatoric)
-    return Bound(float(table.mass @ np.square(off).sum((1, 2))), "bleed", "exact")
 
 
 def _bleed_floor(table: ValueTable, frame: Frames) -> Bound:
