@@ -17,7 +17,7 @@ from orbical.bounds import (
     confidence_density,
     taxonomy,
 )
-from orbical.bounds._linking import Nearest
+from orbical.bounds._near_points import Nearest
 from orbical.errors import InputError
 
 

@@ -21,7 +21,7 @@ from .._trees import leaves, tree_map
 from ..actions import ActionTree, Classes, Points, as_action, check_group
 from ..errors import InputError
 from ..groups import Group, as_group, with_classes
-from ._linking import link_ids_in_order, link_within, linked_parts
+from ._near_points import link_ids_in_order, link_within, linked_parts
 
 __all__ = ["Orbits", "match_elements", "match_invariants", "match_orbits", "orbits_of_permutations"]
 

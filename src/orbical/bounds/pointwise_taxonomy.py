@@ -15,7 +15,7 @@ from ..actions import ActionTree
 from ..errors import InputError, real_number
 from ..groups import Group
 from . import table_checks as checks
-from ._linking import Nearest
+from ._near_points import Nearest
 from .matching import Mover
 
 __all__ = ["Density", "Taxonomy", "confidence_density", "taxonomy"]

@@ -112,8 +112,8 @@ def regression(table: ValueTable, representation: object = "invariant") -> Bound
     """
     frame = equivariant_frames(table, representation)
     _check_forms(table, frame)
-    bounds = {**_error(table, frame), **_gence(table, frame), **_mahalanobis(table, frame)}
-    bounds.update(_bleed(table, frame))
+    bounds = _error_bounds(table, frame) | _gence_bounds(table, frame)
+    bounds |= _mahalanobis_bounds(table, frame) | _bleed_bounds(table, frame)
     spread = _departures(table, frame)
     for name in _OF_EQUIVARIANT if spread else ():
         if bounds[name].applies:
@@ -172,7 +172,7 @@ def nll_optimal_variance(table: ValueTable, representation: object = "invariant"
         array([[1., 0.],
                [0., 0.]])
     """
-    return _optimal(table, equivariant_frames(table, representation))[0]
+    return _optimal_covariance(table, equivariant_frames(table, representation))[0]
 
 
 def nll_optimal_bleed(table: ValueTable, *, fit: ArrayLike = None) -> Array:
@@ -250,7 +250,7 @@ def _departures(table: ValueTable, frame: Frames) -> str:
     return ""
 
 
-def _error(table: ValueTable, frame: Frames) -> dict[str, Bound]:
+def _error_bounds(table: ValueTable, frame: Frames) -> dict[str, Bound]:
     fit = best_fit(table.value, table.mass, table.orbit, frame)
     floor = float(table.mass @ fit.residual)
     scale = float(table.mass @ np.square(table.value).sum(1))
@@ -273,7 +273,7 @@ def _error(table: ValueTable, frame: Frames) -> dict[str, Bound]:
     return bounds
 
 
-def _gence(table: ValueTable, frame: Frames) -> dict[str, Bound]:
+def _gence_bounds(table: ValueTable, frame: Frames) -> dict[str, Bound]:
     reason = _NO_VARIANCE if table.variance is None else _FULL if table.form == "full" else _NO_MEAN
     bounds = {name: inapplicable_bound(*of, reason) for name, of in _GENCE.items()}
     if table.variance is None or table.form == "full":
@@ -299,10 +299,10 @@ def _gence(table: ValueTable, frame: Frames) -> dict[str, Bound]:
         bounds[invariant] = bounds[general]
         if not frame.trivial:
             bounds[invariant] = inapplicable_bound(*_GENCE[invariant], _NOT_INVARIANT)
-    return bounds | _gence_lower(table, frame, s, a_squared)
+    return bounds | _lower_gence(table, frame, s, a_squared)
 
 
-def _gence_lower(table: ValueTable, frame: Frames, s: Array, a_squared: Array) -> dict[str, Bound]:
+def _lower_gence(table: ValueTable, frame: Frames, s: Array, a_squared: Array) -> dict[str, Bound]:
     mass, dimension = table.mass, table.value.shape[1]
     _, first, fiber = np.unique(s, axis=0, return_index=True, return_inverse=True)
     fiber = fiber.reshape(-1)
@@ -334,7 +334,7 @@ def _gence_lower(table: ValueTable, frame: Frames, s: Array, a_squared: Array) -
     }
 
 
-def _mahalanobis(table: ValueTable, frame: Frames) -> dict[str, Bound]:
+def _mahalanobis_bounds(table: ValueTable, frame: Frames) -> dict[str, Bound]:
     exact = inapplicable_bound("mahalanobis", "exact", _NO_VARIANCE)
     if table.variance is None:
         floor = inapplicable_bound("mahalanobis", "lower", _NO_VARIANCE)
@@ -351,7 +351,7 @@ def _mahalanobis(table: ValueTable, frame: Frames) -> dict[str, Bound]:
     return {"mahalanobis": exact, "mahalanobis_floor": lower_bound(least, "mahalanobis", scale)}
 
 
-def _bleed(table: ValueTable, frame: Frames) -> dict[str, Bound]:
+def _bleed_bounds(table: ValueTable, frame: Frames) -> dict[str, Bound]:
     """Evaluate the bleed of the table's variances, its floor, and the likelihood-optimal bleeds."""
     bleed = inapplicable_bound("bleed", "exact", _NO_VARIANCE)
     if table.variance is not None:
@@ -364,7 +364,7 @@ def _bleed(table: ValueTable, frame: Frames) -> dict[str, Bound]:
     }
 
 
-def _optimal(table: ValueTable, frame: Frames) -> tuple[Array, Array]:
+def _optimal_covariance(table: ValueTable, frame: Frames) -> tuple[Array, Array]:
     """Return the optimal covariance at the representatives, and the true one of each pair."""
     fit = best_fit(table.value, table.mass, table.orbit, frame)
     key = table.orbit[frame.point]
@@ -394,7 +394,7 @@ def _optimal_bleed(table: ValueTable, frame: Frames, form: str) -> Bound:
         reason = "the true variance is a full covariance"
     if reason:
         return inapplicable_bound(quantity, "exact", reason)
-    optimal, truth = _optimal(table, frame)
+    optimal, truth = _optimal_covariance(table, frame)
     dimension = table.value.shape[1]
     if form == "scalar":
         optimal = np.trace(optimal, axis1=1, axis2=2)[:, None, None] / dimension * np.eye(dimension)

@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..groups import Group
 from ..nero import mean_of_curves
 from ..store import Scan, ScanArrays, arrays_of
-from .changes import (
+from .what_if_changes import (
     RECALIBRATED,
     Change,
     Outcome,
@@ -198,14 +198,14 @@ def advise(
     if not (arrays.has_responses("correct") and arrays.has_responses("confidence")):
         return [_of_scores(arrays, model, margin, level) for model in range(len(arrays.models))]
     checked_remedy(Change(), arrays, passing)
-    changes, missing = _changes(arrays, coverage)
+    changes, missing = _changes_to_try(arrays, coverage)
     return [
         _of_classes(arrays, model, changes, missing, passing, margin, level, seed, most)
         for model in range(len(arrays.models))
     ]
 
 
-def _changes(arrays: ScanArrays, coverage: float) -> tuple[list[Change], tuple[str, ...]]:
+def _changes_to_try(arrays: ScanArrays, coverage: float) -> tuple[list[Change], tuple[str, ...]]:
     """Return the changes that a scan allows, cheapest first, and what it does not allow."""
     reject, refused = Change(reject="fitted"), _why_no_average(arrays.group)
     if "probabilities" not in arrays or "label" not in arrays:
@@ -251,7 +251,7 @@ def _of_classes(
         return _too_few(arrays, model, len(rows), missing)
     trial = trial_of_changes(arrays, model, rows, passing, 0.5, seed)
     outcomes = [trial.outcome(change) for change in (Change(), *changes)]
-    before, *states = (_state(outcome, arrays.group.identity) for outcome in outcomes)
+    before, *states = (_means_after(outcome, arrays.group.identity) for outcome in outcomes)
     losses = np.stack([outcome.losses() for outcome in outcomes])
     gains = losses[:1] - losses[1:]
     corrected = 1 - (1 - level) / len(changes)
@@ -316,13 +316,13 @@ def _remedy(
     """Describe a change with its gain and the ends of its interval."""
     mean, low, high = map(float, gain)
     return Remedy(
-        name=_name(change, arrays.group),
+        name=_change_name(change, arrays.group),
         gain=mean,
         low=low,
         high=high,
         helps=bool(helps),
         passes=change.average,
-        needs=_needs(change),
+        needs=_change_needs(change),
         before=before,
         after=after,
         change=asdict(change),
@@ -405,7 +405,7 @@ def _ranked(remedies: Sequence[Remedy], gains: Array, level: float) -> list[int]
     return [*ties, *(place for place in others if place not in ties)]
 
 
-def _state(outcome: Outcome, identity: int) -> dict[str, float]:
+def _means_after(outcome: Outcome, identity: int) -> dict[str, float]:
     """Return means over samples and the orbit."""
     curves, weights = outcome.curves(), outcome.weights
     answered = float(weights @ curves["answered"])
@@ -422,7 +422,7 @@ def _state(outcome: Outcome, identity: int) -> dict[str, float]:
     return state | {name: float(weights @ curves[name]) for name in sets}
 
 
-def _name(change: Change, group: Group) -> str:
+def _change_name(change: Change, group: Group) -> str:
     """Describe what a change is."""
     said = []
     if change.average > 1:
@@ -437,7 +437,7 @@ def _name(change: Change, group: Group) -> str:
     return ", then ".join(said)
 
 
-def _needs(change: Change) -> str:
+def _change_needs(change: Change) -> str:
     """Describe what a change needs beside passes."""
     if change.recalibrate == "position":
         return "held-out labels at each position, which must be known in use"

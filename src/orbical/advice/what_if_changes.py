@@ -225,7 +225,7 @@ class Trial(NamedTuple):
         contains = size = None
         threshold = 1 - self.passing if change.reject is None else change.reject
         if isinstance(threshold, str):
-            threshold = _cheapest(fit, self.weights, self.passing)
+            threshold = _cheapest_threshold(fit, self.weights, self.passing)
         acted = test.confidence >= threshold
         if change.coverage is not None:
             every = np.arange(fit.probs.shape[-1])
@@ -290,7 +290,7 @@ def _recalibrated(
     return fit.changed(sides[:, :number]), test.changed(sides[:, number:])
 
 
-def _cheapest(fit: Predictions, weights: Array, passing: float) -> float:
+def _cheapest_threshold(fit: Predictions, weights: Array, passing: float) -> float:
     """Return the threshold of the confidence at which predictions cost least."""
     sure = fit.confidence.ravel()
     order = np.argsort(-sure, kind="stable")
