@@ -110,8 +110,7 @@ def flips(
     found: list[Flip] = []
     for model, name in enumerate(arrays.models):
         for block, (classes, done) in arrays.sample_blocks("predicted", FINISHED, model=model):
-            own = rows[(rows >= block.start) & (rows < block.stop)]
-            for sample in own:
+            for sample in rows[(rows >= block.start) & (rows < block.stop)]:
                 if np.isfinite(done[sample - block.start]).all():
                     seen = classes[sample - block.start][order]
                     found += _flips_between_elements(name, int(sample), seen, chart, order, closed)
@@ -149,8 +148,9 @@ def _refined_flips(
     named, stored, group, task = searched_scan(scan, models, None, None, needed=data is None)
     given = stored if data is None else data
     prepare = preprocessing_of_scan(preprocess, scan.record.preprocess)
-    settings = {"batch_size": "auto", "device": device, "preprocess": prepare}
-    recipe = search_recipe(named, given, group, task, **settings)
+    recipe = search_recipe(
+        named, given, group, task, batch_size="auto", device=device, preprocess=prepare
+    )
     own = [flip for flip in found if flip.model in named]
     with ready_scan_units(recipe) as runner:
         samples = sorted({flip.sample for flip in own})

@@ -127,8 +127,7 @@ def worst_case(
     if lipschitz is not None:
         real_number("lipschitz", lipschitz, ">= 0")
     settings = {"batch_size": batch_size, "device": device, "preprocess": preprocess}
-    what = as_group(group), as_task(task)  # type: ignore[arg-type]
-    recipe = search_recipe(models, data, *what, **settings)  # type: ignore[arg-type]
+    recipe = search_recipe(models, data, group, task, **settings)
     chart = chart_of(recipe.group)
     found: dict[str, list[dict[str, Array]]] = {name: [] for name in recipe.models}
     searches = len(found) * len(recipe.samples)
@@ -148,17 +147,10 @@ def worst_case(
     return _labeled_result(joined, runner, level)
 
 
-def search_recipe(models: Any, data: Any, group: Group, task: Task, **settings: Any) -> Recipe:
+def search_recipe(models: Any, data: Any, group: Any, task: Any, **settings: Any) -> Recipe:
     """Return the recipe of a search with live models, which stores nothing."""
-    return plan(
-        models,
-        data,
-        group=group,
-        task=task,
-        keep="consensus",
-        threads=torch.get_num_threads(),
-        **settings,
-    )
+    settings |= {"group": as_group(group), "task": as_task(task)}
+    return plan(models, data, keep="consensus", threads=torch.get_num_threads(), **settings)
 
 
 @dataclass(frozen=True)

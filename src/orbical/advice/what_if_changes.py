@@ -252,8 +252,8 @@ def trial_of_changes(
     scores = probs[0].astype(np.float64) if probs else np.zeros((*correct.shape, 0))
     sure = np.nan_to_num(confidence.astype(np.float64))  # nothing detected is nothing to act on
     every = Predictions(scores, sure, correct == 1, labels[finished])
-    halves = conformal_halves(np.arange(len(finished)), share, seed)
-    return Trial(*map(every.of, halves), arrays.group, arrays.weights, passing)
+    fit, test = conformal_halves(np.arange(len(finished)), share, seed)
+    return Trial(every.of(fit), every.of(test), arrays.group, arrays.weights, passing)
 
 
 def _recalibrated(

@@ -231,10 +231,9 @@ def compare_groups(
         raise InputError(
             "groups", "a list or a mapping of candidates", repr(groups), remedy=f"pass [{groups!r}]"
         )
-    named = groups
     if not isinstance(groups, Mapping):
-        named = {group if isinstance(group, str) else group.spec: group for group in groups}
-    if not named:
+        groups = {group if isinstance(group, str) else group.spec: group for group in groups}
+    if not groups:
         raise InputError("groups", "at least one candidate", "none")
     x, truth = data
     if representation is None:
@@ -242,7 +241,7 @@ def compare_groups(
     p = np.linspace(0, 1, 101) if confidence is None else np.asarray(confidence, dtype=np.float64)
     both: dict[str, Any] = {"action": action, "mass": mass}
     search: dict[str, Any] = {"level": level, "progress": progress, **both}
-    candidates = {BASELINE: trivial()} | {name: as_group(each) for name, each in named.items()}
+    candidates = {BASELINE: trivial()} | {name: as_group(each) for name, each in groups.items()}
     found = []
     for name, group in candidates.items():
         orbits = match_orbits(x, group, tolerance=tolerance, action=action)

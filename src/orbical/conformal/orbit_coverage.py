@@ -29,8 +29,6 @@ from .target_intervals import Absolute, ConformalIntervals, Normalized
 
 CALIBRATED = ("identity", "pooled", "position", "average")
 """Where the threshold comes from."""
-SIZES = ("size", "squares", "cubes", "fourths")
-"""Names of the sums of powers of sizes."""
 
 
 class OrbitCoverage(NamedTuple):
@@ -111,16 +109,34 @@ def along_orbit(
     wanted = checked_coverage(chosen.coverage)
     place = _place(calibrate, group, chosen)
     shape = (like.sizes["model"], like.sizes["element"])
-    counts = {name: np.zeros(shape) for name in ("held", "n", "hits", *SIZES)}
+    held, tested, hits, *powers = np.zeros((7, *shape))  # powers of sizes: to the fourth
     for model in range(shape[0]):
         parts = conformal_halves(finished_rows(arrays, str(like.name), model), share, seed)
-        counts["held"][model] = len(parts[0])
-        for _, hits, size in conformal_tests(arrays, chosen, model, parts, place):
-            counts["n"][model] += len(size)
-            counts["hits"][model] += hits.sum(0)
-            for power, name in enumerate(SIZES, start=1):
-                counts[name][model] += (size**power).sum(0)
-    return _labeled(like, counts, wanted, level)
+        held[model] = len(parts[0])
+        for _, contains, size in conformal_tests(arrays, chosen, model, parts, place):
+            tested[model] += len(size)
+            hits[model] += contains.sum(0)
+            for exponent, total in enumerate(powers, start=1):
+                total[model] += (size**exponent).sum(0)
+    covered = share_interval_of_sums(tested, hits, hits, level)
+    mean, low, high = interval_of_sums(tested, *powers, level, low=0.0)
+    upright = np.repeat(mean[:, [group.identity]], shape[1], axis=1)
+    split = {"held": held.astype(int), "tested": tested.astype(int)}
+    of_coverage = {
+        "meaning": "share of sets that contain the truth",
+        "statistic": "",
+        "limits": [0.0, 1.0],
+        "band": "band: interval of the coverage; dotted: asked for",
+    }
+    of_size = {
+        "meaning": "size of a set",
+        "higher_is_better": False,
+        "band": "band: interval of the mean; dotted: at the identity",
+    }
+    return OrbitCoverage(
+        _labeled("coverage", like, (*covered, np.full(shape, wanted)), split, of_coverage),
+        _labeled("size", like, (mean, low, high, upright), split, of_size),
+    )
 
 
 def coverage_table(
@@ -367,37 +383,15 @@ def chosen_rows(
 
 
 def _labeled(
-    like: xr.DataArray, counts: dict[str, np.ndarray], wanted: float, level: float
-) -> OrbitCoverage:
-    n, identity = counts["n"], like.attrs["identity"]
-    share = share_interval_of_sums(n, counts["hits"], counts["hits"], level)
-    first, second, third, fourth = (counts[name] for name in SIZES)
-    size, low, high = interval_of_sums(n, first, second, third, fourth, level, low=0.0)
-    parts = {
-        "coverage": (*share, np.full_like(size, wanted)),
-        "size": (size, low, high, np.repeat(size[:, [identity]], size.shape[1], axis=1)),
-    }
-    split = {"held": counts["held"].astype(int), "tested": n.astype(int)}
-    common = {
-        name: like.attrs[name]
-        for name in ("task", "models", "group", "identity", "layout", "layout_index", "layout_axes")
-    }
-    about: dict[str, dict[str, Any]] = {
-        "coverage": {
-            "meaning": "share of sets that contain the truth",
-            "statistic": "",
-            "limits": [0.0, 1.0],
-            "band": "band: interval of the coverage; dotted: asked for",
-        },
-        "size": {
-            "meaning": "size of a set",
-            "higher_is_better": False,
-            "band": "band: interval of the mean; dotted: at the identity",
-        },
-    }
-    made = {}
-    for name, (value, low, high, calibrated) in parts.items():
-        more = {**split, "low": low, "high": high, "calibrated": calibrated}
-        attrs = {**common, "metric": name, **about[name]}
-        made[name] = along_elements(name, like, value, more, attrs)
-    return OrbitCoverage(**made)
+    name: str,
+    like: xr.DataArray,
+    curves: Sequence[np.ndarray],
+    split: Mapping[str, np.ndarray],
+    about: Mapping[str, object],
+) -> xr.DataArray:
+    """Return a curve, its ends and what it should be, with the models and elements of a scan."""
+    value, *others = curves
+    kept = ("task", "models", "group", "identity", "layout", "layout_index", "layout_axes")
+    attrs = {key: like.attrs[key] for key in kept} | {"metric": name, **about}
+    more = {**split, **dict(zip(("low", "high", "calibrated"), others, strict=True))}
+    return along_elements(name, like, value, more, attrs)
