@@ -165,6 +165,17 @@ def test_a_remedy_that_answers_hardly_anything_does_not_help(world, samples, kep
         assert advice.expectations
 
 
+@pytest.mark.parametrize("world", [wrong_but_sure, right_where_it_is_sure])
+@pytest.mark.parametrize("samples", [60, 200])
+def test_what_answers_hardly_anything_comes_last_and_without_code(world, samples):
+    (advice,) = ob.advise(world(samples))
+    acts = [remedy.after["answered"] >= 0.05 for remedy in advice.remedies]
+    assert acts == sorted(acts, reverse=True)
+    assert not all(acts)
+    for remedy, useful in zip(advice.remedies, acts, strict=True):
+        assert ("import orbical" in remedy.code) == useful
+
+
 @pytest.mark.parametrize("world", [noisy, overconfident, overconfident_at_half])
 @pytest.mark.parametrize("samples", [60, 300])
 @pytest.mark.parametrize("passing", [0.1, 0.5, 0.9])

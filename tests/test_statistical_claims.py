@@ -9,7 +9,7 @@ from scipy.special import gammaincinv
 from scipy.stats import binomtest, norm, t
 
 import orbical as ob
-from orbical.adversarial.search import golden_section
+from orbical.adversarial.descent import golden_section
 from orbical.bounds import OrbitTable, certified_ceiling, neighbor_ceiling
 from orbical.calibration import compare_means, interval, mean_interval, share_interval, verdict
 from orbical.conformal import APS, LAC, RAPS

@@ -22,7 +22,7 @@ from orbical.bounds import (
     regression,
     taxonomy,
 )
-from orbical.bounds._linking import _equal_rows, link_within
+from orbical.bounds._near_points import _equal_rows, link_within
 from orbical.errors import InputError
 
 

@@ -17,7 +17,7 @@ from orbical.bounds import (
     confidence_density,
     taxonomy,
 )
-from orbical.bounds._linking import Nearest
+from orbical.bounds._near_points import Nearest
 from orbical.errors import InputError
 
 
@@ -226,8 +226,8 @@ def test_a_chiral_data_set_is_safe_for_turns_and_not_for_flips() -> None:
     assert c4.kinds["incorrect"] == 0
     assert d4.kinds["incorrect"] > 0
     assert answer.rows()[2]["cost"] == pytest.approx(0.5)
-    assert np.allclose(d4.forced, np.maximum(0, answer.confidence - 0.5))
-    assert (c4.forced == 0).all()
+    assert np.allclose(d4.forced[0], np.maximum(0, answer.confidence - 0.5))
+    assert (c4.forced[0] == 0).all()
     assert "with flips" in repr(answer)
 
 

@@ -14,8 +14,8 @@ from ..errors import InputError, whole_number
 from ..groups import Array, Chart, chart_of
 from ..scanning import Recipe, Runner, ready_scan_units
 from ..store import FINISHED, Scan, arrays_of, row_runs
-from .cases import search_recipe, searched_scan
-from .search import Objective
+from .descent import Objective
+from .worst_cases import search_recipe, searched_scan
 
 _ROWS = 1024
 
@@ -110,17 +110,16 @@ def flips(
     found: list[Flip] = []
     for model, name in enumerate(arrays.models):
         for block, (classes, done) in arrays.sample_blocks("predicted", FINISHED, model=model):
-            own = rows[(rows >= block.start) & (rows < block.stop)]
-            for sample in own:
+            for sample in rows[(rows >= block.start) & (rows < block.stop)]:
                 if np.isfinite(done[sample - block.start]).all():
                     seen = classes[sample - block.start][order]
-                    found += _on_grid(name, int(sample), seen, chart, order, closed)
+                    found += _flips_between_elements(name, int(sample), seen, chart, order, closed)
     if models is None or not found:
         return found
-    return _refined(scan, found, chart, models, data, rounds, device, preprocess)
+    return _refined_flips(scan, found, chart, models, data, rounds, device, preprocess)
 
 
-def _on_grid(
+def _flips_between_elements(
     model: str, sample: int, classes: Array, chart: Chart, order: Array, closed: bool
 ) -> list[Flip]:
     """Return the flips between sampled elements, at the middle of two of them."""
@@ -135,7 +134,7 @@ def _on_grid(
     ]
 
 
-def _refined(
+def _refined_flips(
     scan: Scan,
     found: Sequence[Flip],
     chart: Chart,
@@ -149,8 +148,9 @@ def _refined(
     named, stored, group, task = searched_scan(scan, models, None, None, needed=data is None)
     given = stored if data is None else data
     prepare = preprocessing_of_scan(preprocess, scan.record.preprocess)
-    settings = {"batch_size": "auto", "device": device, "preprocess": prepare}
-    recipe = search_recipe(named, given, group, task, **settings)
+    recipe = search_recipe(
+        named, given, group, task, batch_size="auto", device=device, preprocess=prepare
+    )
     own = [flip for flip in found if flip.model in named]
     with ready_scan_units(recipe) as runner:
         samples = sorted({flip.sample for flip in own})
@@ -161,11 +161,11 @@ def _refined(
         for name in named:
             mine = [flip for flip in own if flip.model == name]
             if mine:
-                result += _bisected(runner, name, chart, batch, row, mine, rounds)
+                result += _bisected_flips(runner, name, chart, batch, row, mine, rounds)
     return sorted(result, key=lambda one: (scan.models.index(one.model), one.sample, one.at))
 
 
-def _bisected(
+def _bisected_flips(
     runner: Runner,
     model: str,
     chart: Chart,

@@ -11,9 +11,9 @@ the confidence is at least `1 - passing`. For calibrated confidence no other thr
 
 from __future__ import annotations
 
-from .changes import RECALIBRATED, Change, what_if
-from .origins import Cause, cause
-from .ranking import Advice, Expectation, Remedy, advise
+from .causes import Cause, cause
+from .remedies import Advice, Expectation, Remedy, advise
+from .what_if_changes import RECALIBRATED, Change, what_if
 
 __all__ = [
     "Advice", "Cause", "Change", "Expectation", "Remedy", "advise", "cause", "what_if",

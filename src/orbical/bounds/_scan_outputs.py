@@ -10,7 +10,7 @@ from ..calibration import model_index
 from ..errors import InputError
 from ..store import ScanArrays, arrays_of
 from .equivariant_fit import sum_by
-from .matching import Orbits
+from .matching import ids_and_facts
 
 Array = np.ndarray
 _WHY_ORBITS = (
@@ -42,7 +42,7 @@ def invariant_outputs(
             raise InputError("orbit", "one id for each sample", "none", remedy=_WHY_ORBITS)
         orbit = arrays.read("orbit")
     label = arrays.read("label")
-    ids = np.asarray(orbit.orbit if isinstance(orbit, Orbits) else orbit)
+    ids = np.asarray(ids_and_facts(orbit)[0])
     if ids.shape != label.shape:
         raise InputError("orbit", f"one id for each of {len(label)} samples", ids)
     index = np.unique(ids, return_inverse=True)[1]

@@ -31,10 +31,10 @@ __all__ = ["classification", "forced_overconfidence", "worst_predictions"]
 Array = np.ndarray
 _ECE = {
     "ece": "exact",
-    **dict.fromkeys(("prop1", "prop2", "thm4_fiberwise", "thm4", "cor1", "cor2"), "upper"),
-    **{"fiber_free": "upper"},
-    **dict.fromkeys(("thm5", "prop4", "prop5", "prop6", "forced_ece"), "lower"),
-    **{"least_ece_lower": "lower"},
+    **dict.fromkeys(
+        ["prop1", "prop2", "thm4_fiberwise", "thm4", "cor1", "cor2", "fiber_free"], "upper"
+    ),
+    **dict.fromkeys(["thm5", "prop4", "prop5", "prop6", "forced_ece", "least_ece_lower"], "lower"),
     **dict.fromkeys(("least_ece_upper", "sharp_upper"), "upper"),
 }
 """The bounds of the calibration error in their order, and their kind."""
@@ -133,19 +133,25 @@ def classification(
     """
     checks.of_kind(table, OrbitTable, Fibers)
     checks.level(level)
-    orbits = table if isinstance(table, OrbitTable) else None
-    if orbits is None:
-        fibers: Fibers | None = table  # type: ignore[assignment]
+    orbits, fibers = None, None
+    if isinstance(table, Fibers):
+        fibers = table
+        ceiling, floor = float(fibers.mass @ fibers.best), float(fibers.mass @ fibers.worst)
     else:
+        orbits = table
         fibers = None if orbits.confidence is None else orbits.unordered_fibers(bins)
+        ceiling, floor = orbits.accuracy_ceiling, orbits.accuracy_floor
     varies = orbits is not None and orbits.outputs is not None and orbits.predicted is None
-    found = _ece(orbits, fibers) | {"prop6": _oracle(orbits, level)}
-    bounds = _accuracy(orbits, fibers)
+    found = _ece_bounds(orbits, fibers) | {"prop6": _oracle_bound(orbits, level)}
+    bounds = {
+        "accuracy_ceiling": share_upper_bound(ceiling, "accuracy"),
+        "accuracy_floor": lower_bound(floor, "accuracy"),
+    }
     for name in _ECE:
         missing = _NO_ORBITS if orbits is None and name in _OF_ORBITS else _NO_PREDICTION
         missing = missing if fibers else _NO_CONFIDENCE
         missing = _FALSE.get(name, _VARIES if varies else missing)
-        bounds[name] = found.get(name) or _none(name, missing)
+        bounds[name] = found.get(name) or _no_bound(name, missing)
     accuracy = None if orbits is None else own_accuracy(orbits)
     if orbits is not None:
         bounds |= any_model_bounds(orbits, accuracy)
@@ -164,34 +170,22 @@ def classification(
         "tolerance": None if orbits is None else orbits.tolerance,
     }
     if orbits is not None and not orbits.closed:
-        bounds["least_ece_upper"] = _none("least_ece_upper", OPEN)
+        bounds["least_ece_upper"] = _no_bound("least_ece_upper", OPEN)
     if orbits is not None and orbits.tolerance is not None:
         bounds = estimated_bounds(bounds, orbits.tolerance)
     return Bounds(bounds, about)
 
 
-def _accuracy(orbits: OrbitTable | None, fibers: Fibers | None) -> dict[str, Bound]:
-    if orbits is not None:
-        ceiling, floor = orbits.accuracy_ceiling, orbits.accuracy_floor
-    else:
-        assert fibers is not None
-        ceiling, floor = float(fibers.mass @ fibers.best), float(fibers.mass @ fibers.worst)
-    return {
-        "accuracy_ceiling": share_upper_bound(ceiling, "accuracy"),
-        "accuracy_floor": lower_bound(floor, "accuracy"),
-    }
-
-
-def _upper(value: float, reason: str = "") -> Bound:
+def _upper_ece(value: float, reason: str = "") -> Bound:
     return share_upper_bound(value, "ece", reason)
 
 
-def _lower(value: float, reason: str) -> Bound:
+def _lower_ece(value: float, reason: str) -> Bound:
     """Return a lower bound, with the reason if it is 0."""
     return lower_bound(value, "ece", reason=reason if value <= ROUNDING else "")
 
 
-def _ece(orbits: OrbitTable | None, fibers: Fibers | None) -> dict[str, Bound]:
+def _ece_bounds(orbits: OrbitTable | None, fibers: Fibers | None) -> dict[str, Bound]:
     """Return the bounds of the calibration error, without those that need what is not known."""
     if fibers is None:
         return {}
@@ -202,17 +196,17 @@ def _ece(orbits: OrbitTable | None, fibers: Fibers | None) -> dict[str, Bound]:
     forced = np.maximum(over, under, out=over)
     np.maximum(forced, 0, out=forced)
     found = {
-        "prop1": _upper(prop1),
+        "prop1": _upper_ece(prop1),
         "thm5": _theorem5(orbits, fibers),
-        "forced_ece": _lower(float(r @ forced), "every fiber can be calibrated on average"),
-        "sharp_upper": _upper(sharp),
+        "forced_ece": _lower_ece(float(r @ forced), "every fiber can be calibrated on average"),
+        "sharp_upper": _upper_ece(sharp),
     }
     if orbits is not None:
         least = float((orbits.orbit_mass - orbits.minority_dissent).sum())
         found |= {
-            **_least_ece(orbits, fibers, forced),
+            **_least_ece_bounds(orbits, fibers, forced),
             "cor2": _corollary2(orbits, fibers),
-            "fiber_free": _upper(prop1 - least),
+            "fiber_free": _upper_ece(prop1 - least),
             "prop4": _proposition4(orbits, fibers),
         }
     if fibers.accuracy is None:
@@ -223,22 +217,22 @@ def _ece(orbits: OrbitTable | None, fibers: Fibers | None) -> dict[str, Bound]:
     reason = "" if share > 0 else "no fiber is at least half right, so nothing is gained on prop1"
     found |= {
         "ece": Bound(float(r @ np.abs(fibers.accuracy - p)), "ece", "exact"),
-        "thm4_fiberwise": _upper(prop1 - float(there @ least_error), reason),
-        "cor1": _upper(prop1 - float(least_error.min()) * share, reason),
+        "thm4_fiberwise": _upper_ece(prop1 - float(there @ least_error), reason),
+        "cor1": _upper_ece(prop1 - float(least_error.min()) * share, reason),
     }
     if orbits is not None:
         least = float(np.where(orbits.dissent > 0, orbits.dissent, np.inf).min())
         if least == np.inf:
-            found["thm4"] = _none("thm4", "no orbit is incorrect: every dissent is 0")
+            found["thm4"] = _no_bound("thm4", "no orbit is incorrect: every dissent is 0")
         elif (half_right & (least_error <= 0)).any():
             why = "a fiber that is at least half right holds no incorrect orbit"
-            found["thm4"] = _none("thm4", why)
+            found["thm4"] = _no_bound("thm4", why)
         else:
-            found["thm4"] = _upper(prop1 - least * share, reason)
+            found["thm4"] = _upper_ece(prop1 - least * share, reason)
     return found
 
 
-def _least_ece(orbits: OrbitTable, fibers: Fibers, forced: Array) -> dict[str, Bound]:
+def _least_ece_bounds(orbits: OrbitTable, fibers: Fibers, forced: Array) -> dict[str, Bound]:
     """Bracket the least ECE of all invariant labelings with these confidences.
 
     On a fiber of one orbit the labels can be tried. On others, relabeling one orbit after another
@@ -249,11 +243,11 @@ def _least_ece(orbits: OrbitTable, fibers: Fibers, forced: Array) -> dict[str, B
     assert orbits.confidence is not None
     held = orbits.orbit_mass > 0
     if held.all() and len(fibers) == len(orbits.mass):
-        exact = _tried(orbits.mass, orbits.orbit_mass * orbits.confidence, held)
-        return _least_bounds(exact, exact, "attained: every fiber holds one orbit")
+        exact = _label_distance(orbits.mass, orbits.orbit_mass * orbits.confidence, held)
+        return _bracket(exact, exact, "attained: every fiber holds one orbit")
     alone = np.bincount(fibers.index[held], minlength=len(fibers)) == 1
     single = held if alone.all() else held & alone[fibers.index]
-    exact = _tried(orbits.mass, orbits.orbit_mass * orbits.confidence, single)
+    exact = _label_distance(orbits.mass, orbits.orbit_mass * orbits.confidence, single)
     several = held & ~single
     step = np.zeros(len(fibers))
     spread = (orbits.minority_dissent - orbits.dissent)[several]  # max - min of the label masses
@@ -263,17 +257,17 @@ def _least_ece(orbits: OrbitTable, fibers: Fibers, forced: Array) -> dict[str, B
     low = exact + float(forced[rest].sum())
     high = exact + float(np.where(forced > ROUNDING, forced, step / 2)[rest].sum())
     reason = "attained: every fiber holds one orbit" if alone.all() else ""
-    return _least_bounds(low, high, reason)
+    return _bracket(low, high, reason)
 
 
-def _least_bounds(low: float, high: float, reason: str) -> dict[str, Bound]:
+def _bracket(low: float, high: float, reason: str) -> dict[str, Bound]:
     return {
         "least_ece_lower": lower_bound(low, "ece", reason=reason),
         "least_ece_upper": share_upper_bound(high, "least_ece", reason),
     }
 
 
-def _tried(mass: Array, claimed: Array, chosen: Array) -> float:
+def _label_distance(mass: Array, claimed: Array, chosen: Array) -> float:
     """Return the sum over chosen orbits of the least distance of a label's mass from the claim."""
     if not chosen.all():
         mass, claimed = mass[chosen], claimed[chosen]
@@ -285,7 +279,7 @@ def _tried(mass: Array, claimed: Array, chosen: Array) -> float:
     return total
 
 
-def _none(name: str, reason: str) -> Bound:
+def _no_bound(name: str, reason: str) -> Bound:
     return inapplicable_bound(
         "least_ece" if name == "least_ece_upper" else "ece", _ECE[name], reason
     )
@@ -294,8 +288,8 @@ def _none(name: str, reason: str) -> Bound:
 def _corollary2(orbits: OrbitTable, fibers: Fibers) -> Bound:
     if orbits.mass.shape[1] != 2:
         reason = f"needs two labels, the table has {orbits.mass.shape[1]}; see fiber_free"
-        return _none("cor2", reason)
-    return _upper(1 - float(fibers.least_error.min()))
+        return _no_bound("cor2", reason)
+    return _upper_ece(1 - float(fibers.least_error.min()))
 
 
 def _theorem5(orbits: OrbitTable | None, fibers: Fibers) -> Bound:
@@ -308,19 +302,19 @@ def _theorem5(orbits: OrbitTable | None, fibers: Fibers) -> Bound:
         reason = f"every confidence is at least 1/{labels}, which no accuracy floor exceeds"
     else:
         reason = "no confidence lies below the least accuracy floor of a fiber"
-    return _lower(value, reason)
+    return _lower_ece(value, reason)
 
 
 def _proposition4(orbits: OrbitTable, fibers: Fibers) -> Bound:
     held = orbits.orbit_mass[orbits.orbit_mass > 0]
     if len(held) > 1:  # m' <= 1 - 2 (1 - 1/C) <= 0, up to rounding
-        return _lower(0.0, "m' is never positive with two or more orbits")
+        return _lower_ece(0.0, "m' is never positive with two or more orbits")
     floor = 1 - float(orbits.minority_dissent.sum() / held.min())
     value = float(fibers.mass @ np.maximum(0, floor - fibers.confidence))
-    return _lower(value, "no confidence below m'")
+    return _lower_ece(value, "no confidence below m'")
 
 
-def _oracle(orbits: OrbitTable | None, level: float) -> Bound:
+def _oracle_bound(orbits: OrbitTable | None, level: float) -> Bound:
     from ..calibration import oracle_bound
 
     quantity = "ece_deviation"

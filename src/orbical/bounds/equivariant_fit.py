@@ -41,6 +41,15 @@ class Frames:
     orthogonal: bool
     monomial: bool
 
+    def pulled_back(self, vectors: Array) -> Array:
+        """Move vectors `[N, D]` at the points back to the representatives: rho^-1 v, `[R, D]`."""
+        return np.asarray(np.linalg.solve(self.matrix, vectors[self.point][..., None])[..., 0])
+
+    def covariances_pulled_back(self, covariances: Array) -> Array:
+        """Move covariances `[N, D, D]` back too: rho^-1 S rho^-T, `[R, D, D]`."""
+        inverse = np.linalg.inv(self.matrix)
+        return np.asarray(inverse @ covariances[self.point] @ inverse.transpose(0, 2, 1))
+
 
 def equivariant_frames(table: ValueTable, representation: object) -> Frames:
     """Bind a representation to a table: one matrix for each pair of point and element.
@@ -136,17 +145,6 @@ def best_fit(value: Array, weight: Array, key: Array, frame: Frames) -> Fit:
         fitted=sum_by(frame.point, frame.share[:, None] * reached, size),
         residual=sum_by(frame.point, frame.share * error, size),
     )
-
-
-def pulled_back(frame: Frames, vectors: Array) -> Array:
-    """Move vectors `[N, D]` at the points back to the representatives: rho^-1 v, `[R, D]`."""
-    return np.asarray(np.linalg.solve(frame.matrix, vectors[frame.point][..., None])[..., 0])
-
-
-def covariances_pulled_back(frame: Frames, covariances: Array) -> Array:
-    """Move covariances `[N, D, D]` back to the representatives: rho^-1 S rho^-T, `[R, D, D]`."""
-    inverse = np.linalg.inv(frame.matrix)
-    return np.asarray(inverse @ covariances[frame.point] @ inverse.transpose(0, 2, 1))
 
 
 def sum_by(key: Array, values: Array, count: int) -> Array:

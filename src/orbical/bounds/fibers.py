@@ -52,11 +52,6 @@ class Fibers:
         """(p - M_p)_+ `[F]`: the overconfidence of every admissible model on the fiber."""
         return np.asarray(np.maximum(0, self.confidence - self.best))
 
-    @property
-    def forced_underconfidence(self) -> Array:
-        """(m_p - p)_+ `[F]`: the underconfidence of every admissible model on the fiber."""
-        return np.asarray(np.maximum(0, self.worst - self.confidence))
-
 
 def fibers_from_errors(
     mass: ArrayLike,

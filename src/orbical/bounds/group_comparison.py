@@ -45,9 +45,8 @@ class Candidate:
         certified: for labels, the interval of the population's ceiling; None where the samples are
             not of equal mass, or were joined within a tolerance.
         floor: for values, the least squared error of an equivariant model on these samples.
-        forced: for labels, `[P]`, the calibration error forced on every model whose mean confidence
-            is p.
-        forced_orbitwise: `[P]`, the same where each orbit has a confidence near p of its own.
+        forced: for labels, the calibration error forced on every model whose mean confidence is p,
+            `[P]`, and the same where each orbit has a confidence near p of its own.
     """
 
     name: str
@@ -58,8 +57,7 @@ class Candidate:
     estimate: Estimate
     certified: tuple[float, float] | None = None
     floor: float | None = None
-    forced: Array | None = None
-    forced_orbitwise: Array | None = None
+    forced: tuple[Array, Array] | None = None
 
     @property
     def orbits(self) -> int:
@@ -102,11 +100,7 @@ class Comparison:
     @property
     def forced(self) -> dict[str, tuple[Array, Array]]:
         """The forced overconfidence of each candidate with labels: one for all, and by orbit."""
-        return {
-            each.name: (each.forced, each.forced_orbitwise)
-            for each in self.candidates
-            if each.forced is not None and each.forced_orbitwise is not None
-        }
+        return {each.name: each.forced for each in self.candidates if each.forced is not None}
 
     def rows(self) -> list[dict[str, object]]:
         """Return the table, one dictionary for each group.
@@ -156,7 +150,7 @@ class Comparison:
         row |= {"accuracy_floor": each.table.accuracy_floor if exact else None}
         row |= {"certified_low": low, "certified_high": high}
         row |= {"neighbor_error": each.estimate.value, **neighbors, **each.kinds}
-        forced = None if each.forced is None or not exact else float(each.forced[-1])
+        forced = None if each.forced is None or not exact else float(each.forced[0][-1])
         return row | {"forced_at_full_confidence": forced}
 
     def __repr__(self) -> str:
@@ -170,10 +164,8 @@ class Comparison:
             "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])])
             for line in lines
         )
-        return (
-            text
-            + f"\nestimate: from nearest neighbors, {percent(self.level)} interval, not a bound"
-        )
+        about = f"from nearest neighbors, {percent(self.level)} interval, not a bound"
+        return f"{text}\nestimate: {about}"
 
 
 def _text(value: object) -> str:
@@ -239,43 +231,40 @@ def compare_groups(
         raise InputError(
             "groups", "a list or a mapping of candidates", repr(groups), remedy=f"pass [{groups!r}]"
         )
-    named = groups if isinstance(groups, Mapping) else {_name(group): group for group in groups}
-    if not named:
+    if not isinstance(groups, Mapping):
+        groups = {group if isinstance(group, str) else group.spec: group for group in groups}
+    if not groups:
         raise InputError("groups", "at least one candidate", "none")
     x, truth = data
     if representation is None:
         _refuse_values(truth)
     p = np.linspace(0, 1, 101) if confidence is None else np.asarray(confidence, dtype=np.float64)
-    found, used = [], 0.0
     both: dict[str, Any] = {"action": action, "mass": mass}
-    search: dict[str, Any] = {"level": level, "progress": progress}
-    candidates = {BASELINE: trivial()} | {name: as_group(each) for name, each in named.items()}
+    search: dict[str, Any] = {"level": level, "progress": progress, **both}
+    candidates = {BASELINE: trivial()} | {name: as_group(each) for name, each in groups.items()}
+    found = []
     for name, group in candidates.items():
         orbits = match_orbits(x, group, tolerance=tolerance, action=action)
-        used = orbits.tolerance
-        own: dict[str, Any] = {}
         table: OrbitTable | ValueTable
         if representation is None:
+            turns = "invariant"
             table = OrbitTable.from_labels(orbits, truth, labels=labels, mass=mass)
-            own["estimate"] = neighbor_ceiling(x, truth, group, labels=labels, **search, **both)
-            own |= _of_labels(table, p, level)
-            turns = None
+            estimate = neighbor_ceiling(x, truth, group, labels=labels, **search)
+            own = _of_labels(table, p, level)
         else:
             truth = checks.columns("value", truth)
             turns = _matrices(representation, group, truth.shape[1])
             table = ValueTable.from_data(x, truth, group, tolerance=tolerance, **both)
-            own["estimate"] = neighbor_floor(
-                x, truth, group, representation=turns, **search, **both
-            )
+            estimate = neighbor_floor(x, truth, group, representation=turns, **search)
             reached = isinstance(turns, str) or table.element is not None
-            own["floor"] = regression(table, turns)["thm3"].value if reached else None
+            own = {"floor": regression(table, turns)["thm3"].value if reached else None}
         moves = None if isinstance(turns, str) else turns
-        reach = used if support is None else support
-        kinds = taxonomy(x, truth, group, support=reach, representation=moves, **both)
+        reach = orbits.tolerance if support is None else support
+        kinds = taxonomy(x, truth, group, support=reach, representation=moves, **both).totals()
         together = np.bincount(orbits.orbit)[orbits.orbit] > 1
         matched = float(checks.sample_mass(mass, len(together)) @ together)
-        found.append(Candidate(name, len(group), matched, table, kinds.totals(), **own))
-    return Comparison(tuple(found), p, used, level)
+        found.append(Candidate(name, len(group), matched, table, kinds, estimate, **own))
+    return Comparison(tuple(found), p, orbits.tolerance, level)
 
 
 def _refuse_values(truth: ArrayLike) -> None:
@@ -293,11 +282,10 @@ def _refuse_values(truth: ArrayLike) -> None:
 
 def _of_labels(table: OrbitTable, p: Array, level: float) -> dict[str, Any]:
     """Return what only labels have: a certified interval, and curves of forced error."""
-    forced, orbitwise = forced_overconfidence(table, p)
     certified = None
     if table.samples is not None and table.samples > 1 and table.tolerance is None:
         certified = certified_ceiling(table, level=level)
-    return {"certified": certified, "forced": forced, "forced_orbitwise": orbitwise}
+    return {"certified": certified, "forced": forced_overconfidence(table, p)}
 
 
 def _matrices(representation: Representation, group: Group, dimension: int) -> Any:
@@ -315,7 +303,3 @@ def _matrices(representation: Representation, group: Group, dimension: int) -> A
             repr(representation),
         )
     return representation
-
-
-def _name(group: Group | str) -> str:
-    return group if isinstance(group, str) else group.spec

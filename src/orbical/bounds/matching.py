@@ -21,7 +21,7 @@ from .._trees import leaves, tree_map
 from ..actions import ActionTree, Classes, Points, as_action, check_group
 from ..errors import InputError
 from ..groups import Group, as_group, with_classes
-from ._linking import link_ids_in_order, link_within, linked_parts
+from ._near_points import link_ids_in_order, link_within, linked_parts
 
 __all__ = ["Orbits", "match_elements", "match_invariants", "match_orbits", "orbits_of_permutations"]
 
@@ -67,11 +67,12 @@ class Orbits:
         return np.unique(self.orbit, return_index=True)[1]
 
 
-def found_by_matching(orbit: Any) -> dict[str, Any]:
-    """Return what a table must know of its orbits: a tolerance above rounding, an open group."""
+def ids_and_facts(orbit: Any) -> tuple[Any, dict[str, Any]]:
+    """Return ids, and what a table must know of them: a tolerance above rounding, an open group."""
     if not isinstance(orbit, Orbits):
-        return {}
-    return {"tolerance": None if orbit.exact else orbit.tolerance, "closed": orbit.closed}
+        return orbit, {}
+    facts = {"tolerance": None if orbit.exact else orbit.tolerance, "closed": orbit.closed}
+    return orbit.orbit, facts
 
 
 def match_orbits(

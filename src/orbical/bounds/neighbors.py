@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -18,13 +17,11 @@ from torch import Tensor
 from .._arrays import ArrayLike
 from ..actions import ActionTree
 from ..errors import InputError
+from ..groups import Group
 from ..scanning import scan_progress_bar
 from . import table_checks as checks
 from .certified import least_error
 from .matching import Mover
-
-if TYPE_CHECKING:
-    from ..groups import Group
 
 __all__ = ["Estimate", "neighbor_ceiling", "neighbor_floor"]
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -14,12 +13,10 @@ from scipy.spatial import cKDTree
 from .._arrays import ArrayLike
 from ..actions import ActionTree
 from ..errors import InputError, real_number
+from ..groups import Group
 from . import table_checks as checks
-from ._linking import Nearest
+from ._near_points import Nearest
 from .matching import Mover
-
-if TYPE_CHECKING:
-    from ..groups import Group
 
 __all__ = ["Density", "Taxonomy", "confidence_density", "taxonomy"]
 

@@ -29,14 +29,7 @@ from ..calibration import gence_floor, gence_sq_floor
 from ..errors import InputError
 from . import table_checks as checks
 from .bound import OPEN, Bound, Bounds, estimated_bounds, inapplicable_bound, lower_bound
-from .equivariant_fit import (
-    Frames,
-    best_fit,
-    covariances_pulled_back,
-    equivariant_frames,
-    pulled_back,
-    sum_by,
-)
+from .equivariant_fit import Frames, best_fit, equivariant_frames, sum_by
 from .value_table import ValueTable
 
 __all__ = ["best_equivariant", "nll_optimal_bleed", "nll_optimal_variance", "regression"]
@@ -119,8 +112,8 @@ def regression(table: ValueTable, representation: object = "invariant") -> Bound
     """
     frame = equivariant_frames(table, representation)
     _check_forms(table, frame)
-    bounds = {**_error(table, frame), **_gence(table, frame), **_mahalanobis(table, frame)}
-    bounds.update(_bleed(table, frame))
+    bounds = _error_bounds(table, frame) | _gence_bounds(table, frame)
+    bounds |= _mahalanobis_bounds(table, frame) | _bleed_bounds(table, frame)
     spread = _departures(table, frame)
     for name in _OF_EQUIVARIANT if spread else ():
         if bounds[name].applies:
@@ -179,7 +172,7 @@ def nll_optimal_variance(table: ValueTable, representation: object = "invariant"
         array([[1., 0.],
                [0., 0.]])
     """
-    return _optimal(table, equivariant_frames(table, representation))[0]
+    return _optimal_covariance(table, equivariant_frames(table, representation))[0]
 
 
 def nll_optimal_bleed(table: ValueTable, *, fit: ArrayLike = None) -> Array:
@@ -240,12 +233,11 @@ def _departures(table: ValueTable, frame: Frames) -> str:
     """Return why the predictions are not those of an equivariant model; nothing if they are."""
     tensors = {}
     if table.mean is not None:
-        tensors["means"] = pulled_back(frame, table.mean)
+        tensors["means"] = frame.pulled_back(table.mean)
     if table.variance is not None and table.variance.ndim == 1:
         tensors["variances"] = table.variance[frame.point]
     elif table.variance is not None:
-        full = table.covariances(table.variance)
-        tensors["variances"] = covariances_pulled_back(frame, full)
+        tensors["variances"] = frame.covariances_pulled_back(table.covariances(table.variance))
     key = table.orbit[frame.point]
     first = np.unique(key, return_index=True)[1]
     for name, values in tensors.items():
@@ -258,7 +250,7 @@ def _departures(table: ValueTable, frame: Frames) -> str:
     return ""
 
 
-def _error(table: ValueTable, frame: Frames) -> dict[str, Bound]:
+def _error_bounds(table: ValueTable, frame: Frames) -> dict[str, Bound]:
     fit = best_fit(table.value, table.mass, table.orbit, frame)
     floor = float(table.mass @ fit.residual)
     scale = float(table.mass @ np.square(table.value).sum(1))
@@ -281,7 +273,7 @@ def _error(table: ValueTable, frame: Frames) -> dict[str, Bound]:
     return bounds
 
 
-def _gence(table: ValueTable, frame: Frames) -> dict[str, Bound]:
+def _gence_bounds(table: ValueTable, frame: Frames) -> dict[str, Bound]:
     reason = _NO_VARIANCE if table.variance is None else _FULL if table.form == "full" else _NO_MEAN
     bounds = {name: inapplicable_bound(*of, reason) for name, of in _GENCE.items()}
     if table.variance is None or table.form == "full":
@@ -307,10 +299,10 @@ def _gence(table: ValueTable, frame: Frames) -> dict[str, Bound]:
         bounds[invariant] = bounds[general]
         if not frame.trivial:
             bounds[invariant] = inapplicable_bound(*_GENCE[invariant], _NOT_INVARIANT)
-    return bounds | _gence_lower(table, frame, s, a_squared)
+    return bounds | _lower_gence(table, frame, s, a_squared)
 
 
-def _gence_lower(table: ValueTable, frame: Frames, s: Array, a_squared: Array) -> dict[str, Bound]:
+def _lower_gence(table: ValueTable, frame: Frames, s: Array, a_squared: Array) -> dict[str, Bound]:
     mass, dimension = table.mass, table.value.shape[1]
     _, first, fiber = np.unique(s, axis=0, return_index=True, return_inverse=True)
     fiber = fiber.reshape(-1)
@@ -342,39 +334,42 @@ def _gence_lower(table: ValueTable, frame: Frames, s: Array, a_squared: Array) -
     }
 
 
-def _mahalanobis(table: ValueTable, frame: Frames) -> dict[str, Bound]:
+def _mahalanobis_bounds(table: ValueTable, frame: Frames) -> dict[str, Bound]:
+    exact = inapplicable_bound("mahalanobis", "exact", _NO_VARIANCE)
     if table.variance is None:
-        return {
-            "mahalanobis": inapplicable_bound("mahalanobis", "exact", _NO_VARIANCE),
-            "mahalanobis_floor": inapplicable_bound("mahalanobis", "lower", _NO_VARIANCE),
-        }
+        floor = inapplicable_bound("mahalanobis", "lower", _NO_VARIANCE)
+        return {"mahalanobis": exact, "mahalanobis_floor": floor}
     whiten = np.linalg.inv(np.linalg.cholesky(table.covariances(table.variance)))
     white = np.einsum("nij,nj->ni", whiten, table.value)
     turned = replace(frame, matrix=whiten[frame.point] @ frame.matrix)
-    floor = float(table.mass @ best_fit(white, table.mass, table.orbit, turned).residual)
-    exact = inapplicable_bound("mahalanobis", "exact", _NO_MEAN)
+    least = float(table.mass @ best_fit(white, table.mass, table.orbit, turned).residual)
+    exact = replace(exact, reason=_NO_MEAN)
     if table.mean is not None:
         off = np.einsum("nij,nj->ni", whiten, table.mean - table.value)
         exact = Bound(float(table.mass @ np.square(off).sum(1)), "mahalanobis", "exact")
     scale = float(table.mass @ np.square(white).sum(1))
-    return {"mahalanobis": exact, "mahalanobis_floor": lower_bound(floor, "mahalanobis", scale)}
+    return {"mahalanobis": exact, "mahalanobis_floor": lower_bound(least, "mahalanobis", scale)}
 
 
-def _bleed(table: ValueTable, frame: Frames) -> dict[str, Bound]:
+def _bleed_bounds(table: ValueTable, frame: Frames) -> dict[str, Bound]:
     """Evaluate the bleed of the table's variances, its floor, and the likelihood-optimal bleeds."""
+    bleed = inapplicable_bound("bleed", "exact", _NO_VARIANCE)
+    if table.variance is not None:
+        off = table.covariances(table.variance) - table.covariances(table.aleatoric)
+        bleed = Bound(float(table.mass @ np.square(off).sum((1, 2))), "bleed", "exact")
     return {
-        "bleed": _own_bleed(table),
+        "bleed": bleed,
         "bleed_floor": _bleed_floor(table, frame),
         **{f"nll_bleed_{form}": _optimal_bleed(table, frame, form) for form in _FORMS},
     }
 
 
-def _optimal(table: ValueTable, frame: Frames) -> tuple[Array, Array]:
+def _optimal_covariance(table: ValueTable, frame: Frames) -> tuple[Array, Array]:
     """Return the optimal covariance at the representatives, and the true one of each pair."""
     fit = best_fit(table.value, table.mass, table.orbit, frame)
     key = table.orbit[frame.point]
-    residual = pulled_back(frame, table.value) - fit.at_representative[key]
-    truth = covariances_pulled_back(frame, table.covariances(table.aleatoric))
+    residual = frame.pulled_back(table.value) - fit.at_representative[key]
+    truth = frame.covariances_pulled_back(table.covariances(table.aleatoric))
     spread = np.einsum("ri,rj->rij", residual, residual) + truth
     return _orbit_means(key, table.mass[frame.point] * frame.share, spread), truth
 
@@ -388,18 +383,18 @@ def _orbit_means(key: Array, weight: Array, values: Array) -> Array:
 
 
 def _optimal_bleed(table: ValueTable, frame: Frames, form: str) -> Bound:
-    quantity = "bleed_of_likelihood_optimum"
+    quantity, reason = "bleed_of_likelihood_optimum", ""
     if not table.closed:
-        return inapplicable_bound(quantity, "exact", OPEN)
-    if not frame.orthogonal:
-        return inapplicable_bound(quantity, "exact", "needs an orthogonal representation")
-    if form == "diagonal" and not frame.monomial:
-        return inapplicable_bound(
-            quantity, "exact", "the representation mixes coordinates: no variance vector can rotate"
-        )
-    if form != "full" and table.aleatoric is not None and table.aleatoric.ndim == 3:
-        return inapplicable_bound(quantity, "exact", "the true variance is a full covariance")
-    optimal, truth = _optimal(table, frame)
+        reason = OPEN
+    elif not frame.orthogonal:
+        reason = "needs an orthogonal representation"
+    elif form == "diagonal" and not frame.monomial:
+        reason = "the representation mixes coordinates: no variance vector can rotate"
+    elif form != "full" and table.aleatoric is not None and table.aleatoric.ndim == 3:
+        reason = "the true variance is a full covariance"
+    if reason:
+        return inapplicable_bound(quantity, "exact", reason)
+    optimal, truth = _optimal_covariance(table, frame)
     dimension = table.value.shape[1]
     if form == "scalar":
         optimal = np.trace(optimal, axis1=1, axis2=2)[:, None, None] / dimension * np.eye(dimension)
@@ -408,13 +403,6 @@ def _optimal_bleed(table: ValueTable, frame: Frames, form: str) -> Bound:
     off = np.square(optimal[table.orbit[frame.point]] - truth).sum((1, 2))
     weight = table.mass[frame.point] * frame.share
     return Bound(float(weight @ off), quantity, "exact")
-
-
-def _own_bleed(table: ValueTable) -> Bound:
-    if table.variance is None:
-        return inapplicable_bound("bleed", "exact", "needs predicted variances; the table has none")
-    off = table.covariances(table.variance) - table.covariances(table.aleatoric)
-    return Bound(float(table.mass @ np.square(off).sum((1, 2))), "bleed", "exact")
 
 
 def _bleed_floor(table: ValueTable, frame: Frames) -> Bound:

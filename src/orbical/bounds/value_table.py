@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,18 +11,10 @@ from .._arrays import ArrayLike, as_numpy
 from ..actions import ActionTree
 from ..calibration import model_index
 from ..errors import InputError
+from ..groups import Group
 from ..store import arrays_of
+from . import matching
 from . import table_checks as checks
-from .matching import (
-    Orbits,
-    found_by_matching,
-    match_elements,
-    match_orbits,
-    orbits_of_permutations,
-)
-
-if TYPE_CHECKING:
-    from ..groups import Group
 
 __all__ = ["ValueTable"]
 
@@ -169,12 +161,13 @@ class ValueTable:
             >>> ValueTable.from_data(x, x, cyclic(4)).element
             array([0, 1, 2])
         """
-        orbits = match_orbits(x, group, tolerance=tolerance, action=action)
-        found = match_elements(x, group, orbits, action=action)
+        orbits = matching.match_orbits(x, group, tolerance=tolerance, action=action)
+        found = matching.match_elements(x, group, orbits, action=action)
         elements: dict[str, Any] = dict(zip(("point", "element", "undone"), found, strict=True))
         if len(np.unique(elements["point"])) < len(orbits.orbit):
             elements = {}  # some points are linked only through others
-        return cls(orbits.orbit, value, **found_by_matching(orbits), **elements, **predictions)
+        ids, facts = matching.ids_and_facts(orbits)
+        return cls(ids, value, **facts, **elements, **predictions)
 
     @classmethod
     def from_scan(cls, scan: Any, model: str | None = None, *, orbit: Any) -> ValueTable:
@@ -230,8 +223,8 @@ class ValueTable:
         gap = invariance_gap(arrays, number)
         if isinstance(orbit, ValueTable):
             return replace(orbit, **found, invariance_gap=gap)
-        ids = orbit.orbit if isinstance(orbit, Orbits) else orbit
-        return cls(ids, **found, **found_by_matching(orbit), invariance_gap=gap)
+        ids, facts = matching.ids_and_facts(orbit)
+        return cls(ids, **found, **facts, invariance_gap=gap)
 
     @classmethod
     def from_permutations(
@@ -253,7 +246,7 @@ class ValueTable:
             (array([0, 1, 2, 2]), array([0, 1, 0, 1]))
         """
         moves = np.asarray(permutations)
-        orbit = orbits_of_permutations(moves)
+        orbit = matching.orbits_of_permutations(moves)
         representative = np.unique(orbit, return_index=True)[1]
         reached = moves[:, representative]
         element = np.indices(reached.shape)[0].ravel()

@@ -44,9 +44,11 @@ from .orbit_coverage import (
     CALIBRATED,
     OrbitCoverage,
     along_orbit,
+    chosen_rows,
     conformal_halves,
     conformal_tests,
     coverage_table,
+    finished_rows,
     holds_values,
 )
 from .quantiles import conformal_quantile

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -11,6 +11,7 @@ from sklearn.base import clone
 from torch import Tensor
 
 from .._arrays import ArrayLike, as_numpy
+from .._lazy import pd, xr
 from ..calibration import (
     along_elements,
     checked_level,
@@ -20,21 +21,14 @@ from ..calibration import (
     top_label,
 )
 from ..errors import InputError, check_name, real_number, whole_number
-from ..store import ScanArrays, arrays_of, is_scan, opened_scan, responses
+from ..groups import Group
+from ..store import Scan, ScanArrays, arrays_of, is_scan, opened_scan, responses
 from .class_sets import LAC, ConformalSets, conformal_scores
 from .quantiles import checked_coverage, conformal_quantile
 from .target_intervals import Absolute, ConformalIntervals, Normalized
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
-    from ..store import Scan
-
 CALIBRATED = ("identity", "pooled", "position", "average")
 """Where the threshold comes from."""
-SIZES = ("size", "squares", "cubes", "fourths")
-"""Names of the sums of powers of sizes."""
 
 
 class OrbitCoverage(NamedTuple):
@@ -110,26 +104,39 @@ def along_orbit(
     """
     checked_level(level)
     given: Any = scan if is_scan(scan) or hasattr(scan, "data_vars") else _at_one_position(scan)
-    arrays, like = arrays_of(given), responses(given, "score")
-    chosen = _method_of(opened_scan(given)[0], method)
+    (data, group), arrays, like = opened_scan(given), arrays_of(given), responses(given, "score")
+    chosen = _method_of(data, method)
     wanted = checked_coverage(chosen.coverage)
-    place = _place(calibrate, like)
-    _refuse_open_groups(place, given, chosen)
-    counts = {
-        name: np.zeros((like.sizes["model"], like.sizes["element"]))
-        for name in ("held", "n", "hits", *SIZES)
+    place = _place(calibrate, group, chosen)
+    shape = (like.sizes["model"], like.sizes["element"])
+    held, tested, hits, *powers = np.zeros((7, *shape))  # powers of sizes: to the fourth
+    for model in range(shape[0]):
+        parts = conformal_halves(finished_rows(arrays, str(like.name), model), share, seed)
+        held[model] = len(parts[0])
+        for _, contains, size in conformal_tests(arrays, chosen, model, parts, place):
+            tested[model] += len(size)
+            hits[model] += contains.sum(0)
+            for exponent, total in enumerate(powers, start=1):
+                total[model] += (size**exponent).sum(0)
+    covered = share_interval_of_sums(tested, hits, hits, level)
+    mean, low, high = interval_of_sums(tested, *powers, level, low=0.0)
+    upright = np.repeat(mean[:, [group.identity]], shape[1], axis=1)
+    split = {"held": held.astype(int), "tested": tested.astype(int)}
+    of_coverage = {
+        "meaning": "share of sets that contain the truth",
+        "statistic": "",
+        "limits": [0.0, 1.0],
+        "band": "band: interval of the coverage; dotted: asked for",
     }
-    for model in range(like.sizes["model"]):
-        blocks = arrays.sample_blocks(str(like.name), model=model)
-        finished = np.concatenate([np.isfinite(part).all(1) for _, (part,) in blocks])
-        parts = conformal_halves(np.flatnonzero(finished), share, seed)
-        counts["held"][model] = len(parts[0])
-        for _, hits, size in conformal_tests(arrays, chosen, model, parts, place):
-            counts["n"][model] += len(size)
-            counts["hits"][model] += hits.sum(0)
-            for power, name in enumerate(SIZES, start=1):
-                counts[name][model] += (size**power).sum(0)
-    return _labeled(like, counts, wanted, level)
+    of_size = {
+        "meaning": "size of a set",
+        "higher_is_better": False,
+        "band": "band: interval of the mean; dotted: at the identity",
+    }
+    return OrbitCoverage(
+        _labeled("coverage", like, (*covered, np.full(shape, wanted)), split, of_coverage),
+        _labeled("size", like, (mean, low, high, upright), split, of_size),
+    )
 
 
 def coverage_table(
@@ -163,8 +170,6 @@ def coverage_table(
         >>> found[["held", "tested"]].values.tolist()
         [[20, 20]]
     """
-    import pandas as pd
-
     if not is_scan(scan):
         names, usual = [""], ["identity"]
     else:
@@ -196,8 +201,6 @@ def coverage_table(
 
 def _at_one_position(outputs: Any) -> xr.Dataset:
     """Return outputs as a scan would hold them: of one model, at the identity alone."""
-    import xarray as xr
-
     if holds_values(outputs):
         mean, truth = (as_numpy(name, outputs[name]) for name in ("mean", "target"))
         away = (truth - mean).reshape(len(mean), -1)
@@ -288,29 +291,29 @@ def _method_of(data: Any, method: Any) -> Any:
     return clone(chosen)
 
 
-def _place(calibrate: str | int, like: xr.DataArray) -> str | int:
+def _place(calibrate: str | int, group: Group, method: Any) -> str | int:
     """Return the index of an element, or one of the other places by name."""
-    if isinstance(calibrate, str):
-        check_name("calibrate", calibrate, CALIBRATED)
-        return int(like.attrs["identity"]) if calibrate == "identity" else calibrate
-    place = whole_number("calibrate", calibrate, 0)
-    if place >= like.sizes["element"]:
-        raise InputError("calibrate", f"0 to {like.sizes['element'] - 1}", place)
-    return place
-
-
-def _refuse_open_groups(place: str | int, scan: Any, method: Any) -> None:
-    if place != "average":
-        return
-    group = opened_scan(scan)[1]
-    if not isinstance(method, ConformalSets):
+    if not isinstance(calibrate, str):
+        place = whole_number("calibrate", calibrate, 0)
+        if place >= len(group):
+            raise InputError("calibrate", f"0 to {len(group) - 1}", place)
+        return place
+    check_name("calibrate", calibrate, CALIBRATED)
+    if calibrate == "average" and not isinstance(method, ConformalSets):
         raise InputError("calibrate", "sets for averaged scores", "intervals")
-    if not group.closed:
+    if calibrate == "average" and not group.closed:
         raise InputError(
             "calibrate",
             "a closed group for averaged scores",
             f"{group.spec}, whose orbit differs from position to position",
         )
+    return group.identity if calibrate == "identity" else calibrate
+
+
+def finished_rows(arrays: ScanArrays, name: str, model: int) -> np.ndarray:
+    """Return the samples with a number at every element."""
+    blocks = arrays.sample_blocks(name, model=model)
+    return np.flatnonzero(np.concatenate([np.isfinite(part).all(1) for _, (part,) in blocks]))
 
 
 def conformal_halves(samples: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -348,7 +351,7 @@ def _blocks(
         yield from _distances(arrays, method, model, rows)
         return
     labels = torch.as_tensor(arrays.read("label")[rows]).long()
-    for run, (part,) in _chosen_rows(arrays, model, rows, "probabilities"):
+    for run, (part,) in chosen_rows(arrays, model, rows, "probabilities"):
         probs = torch.from_numpy(part).double()
         scores = method._nonconformity(probs, method._uniform(probs)[:, None, None])
         if averaged is not None:
@@ -361,7 +364,7 @@ def _distances(
 ) -> Iterator[_Block]:
     """Yield the distances of predictions from the truth, and what they are measured in."""
     names = ["score", *(["variance"] if isinstance(method, Normalized) else [])]
-    for run, (distance, *variance) in _chosen_rows(arrays, model, rows, *names):
+    for run, (distance, *variance) in chosen_rows(arrays, model, rows, *names):
         far = torch.from_numpy(distance).double()
         scale = torch.ones_like(far)
         if variance:
@@ -369,7 +372,7 @@ def _distances(
         yield _Block(rows[run], far / scale, scale)
 
 
-def _chosen_rows(
+def chosen_rows(
     arrays: ScanArrays, model: int, rows: np.ndarray, *names: str
 ) -> Iterator[tuple[slice, list[np.ndarray]]]:
     """Yield runs of ascending rows, and what the arrays of a model hold there."""
@@ -380,37 +383,15 @@ def _chosen_rows(
 
 
 def _labeled(
-    like: xr.DataArray, counts: dict[str, np.ndarray], wanted: float, level: float
-) -> OrbitCoverage:
-    n, identity = counts["n"], like.attrs["identity"]
-    share = share_interval_of_sums(n, counts["hits"], counts["hits"], level)
-    first, second, third, fourth = (counts[name] for name in SIZES)
-    size, low, high = interval_of_sums(n, first, second, third, fourth, level, low=0.0)
-    parts = {
-        "coverage": (*share, np.full_like(size, wanted)),
-        "size": (size, low, high, np.repeat(size[:, [identity]], size.shape[1], axis=1)),
-    }
-    split = {"held": counts["held"].astype(int), "tested": n.astype(int)}
-    common = {
-        name: like.attrs[name]
-        for name in ("task", "models", "group", "identity", "layout", "layout_index", "layout_axes")
-    }
-    about: dict[str, dict[str, Any]] = {
-        "coverage": {
-            "meaning": "share of sets that contain the truth",
-            "statistic": "",
-            "limits": [0.0, 1.0],
-            "band": "band: interval of the coverage; dotted: asked for",
-        },
-        "size": {
-            "meaning": "size of a set",
-            "higher_is_better": False,
-            "band": "band: interval of the mean; dotted: at the identity",
-        },
-    }
-    made = {}
-    for name, (value, low, high, calibrated) in parts.items():
-        more = {**split, "low": low, "high": high, "calibrated": calibrated}
-        attrs = {**common, "metric": name, **about[name]}
-        made[name] = along_elements(name, like, value, more, attrs)
-    return OrbitCoverage(**made)
+    name: str,
+    like: xr.DataArray,
+    curves: Sequence[np.ndarray],
+    split: Mapping[str, np.ndarray],
+    about: Mapping[str, object],
+) -> xr.DataArray:
+    """Return a curve, its ends and what it should be, with the models and elements of a scan."""
+    value, *others = curves
+    kept = ("task", "models", "group", "identity", "layout", "layout_index", "layout_axes")
+    attrs = {key: like.attrs[key] for key in kept} | {"metric": name, **about}
+    more = {**split, **dict(zip(("low", "high", "calibrated"), others, strict=True))}
+    return along_elements(name, like, value, more, attrs)

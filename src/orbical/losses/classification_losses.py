@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 import torch
@@ -56,26 +55,34 @@ _LEAST_PHI = 1 / 300
 """Width down to which the two factors of MMCE's kernel neither overflow nor lose digits."""
 
 
-def _top_label(
-    scores: Tensor, truth: Tensor, mass: Tensor | None, formula: Formula, *settings: object
-) -> tuple[Tensor, Tensor]:
-    """Apply a formula to the confidences, whose gradient by the logits is `c (1_k - p)`."""
-    if (kernel := _kernel_of(formula, scores, mass, settings)) is not None:
-        return kernel(scores, truth, *settings)
-    shares = softmax(scores)
-    confidence, predicted = shares.max(-1)
-    value, slope = formula(confidence, predicted == truth, mass, *settings)
-    pull = (slope * confidence).unsqueeze(1)
-    return value, (shares * -pull).scatter_add_(1, predicted.unsqueeze(1), pull)
+_KERNELS = {
+    esd_with_slope: "esd",
+    mmce_with_slope: "mmce",
+    sb_ece_with_slope: "sb_ece",
+    fixed_bins_with_slope: "ece",
+    avuc_with_slope: "s_avuc",
+}
+"""The function of `_triton_kernels` for each formula."""
 
 
-def _entropy(
-    scores: Tensor, truth: Tensor, mass: Tensor | None, formula: Formula, *settings: object
+def _by_logits(
+    scores: Tensor, truth: Tensor, mass: Tensor | None, formula: Formula, *settings: Any
 ) -> tuple[Tensor, Tensor]:
-    """Apply a formula to the shares of the entropy H; its gradient is `-p (log p + H) / log C`."""
-    if (kernel := _kernel_of(formula, scores, mass, settings)) is not None:
-        return kernel(scores, truth, *settings)
+    """Apply a formula to what it takes, and return its gradient by the logits."""
+    if _has_kernel(scores, mass, formula, settings):
+        from . import _triton_kernels  # imports Triton, which only some installations have
+
+        found: tuple[Tensor, Tensor] = getattr(_triton_kernels, _KERNELS[formula])(
+            scores, truth, *settings
+        )
+        return found
     shares = softmax(scores)
+    if formula is not avuc_with_slope:  # of the confidence: the gradient is `c (1_k - p)`
+        confidence, predicted = shares.max(-1)
+        value, slope = formula(confidence, predicted == truth, mass, *settings)
+        pull = (slope * confidence).unsqueeze(1)
+        return value, (shares * -pull).scatter_add_(1, predicted.unsqueeze(1), pull)
+    # Of the share of the entropy H: the gradient is `-p (log p + H) / log C`.
     logs = shares.clamp(min=torch.finfo(shares.dtype).tiny).log()
     entropy = -(shares * logs).sum(-1)
     unit = 1 / math.log(shares.shape[-1])
@@ -84,25 +91,46 @@ def _entropy(
     return value, shares * (logs + entropy[:, None]) * (slope * -unit)[:, None]
 
 
-def _kernel_of(
-    formula: Formula, scores: Tensor, mass: Tensor | None, settings: tuple[Any, ...]
-) -> Formula | None:
-    """Return the kernels of a formula, where there are some for such logits."""
+def _has_kernel(
+    scores: Tensor, mass: Tensor | None, formula: Formula, settings: tuple[Any, ...]
+) -> bool:
+    """Check whether a formula has kernels for such logits."""
     if not can_fuse(scores, mass) or scores.dtype == torch.float64:
-        return None
+        return False
     (n, classes), (most, widest) = scores.shape, _LARGEST
-    if n > most or classes > widest or (formula is mmce_with_slope and settings[0] < _LEAST_PHI):
-        return None
-    from . import _triton_kernels  # imports Triton, which only some installations have
+    narrow = formula is mmce_with_slope and settings[0] < _LEAST_PHI
+    return n <= most and classes <= widest and not narrow
 
-    kernels: dict[Formula, Formula] = {
-        esd_with_slope: _triton_kernels.esd,
-        mmce_with_slope: _triton_kernels.mmce,
-        sb_ece_with_slope: _triton_kernels.sb_ece,
-        fixed_bins_with_slope: _triton_kernels.ece,
-        avuc_with_slope: _triton_kernels.s_avuc,
-    }
-    return kernels.get(formula)
+
+def _of_formula(formula: Formula, *settings: Any) -> Callable[..., Tensor]:
+    """Return a loss of logits, truth and weights that knows its gradient."""
+    return lambda *batch: differentiable(_by_logits, *batch, formula, *settings)
+
+
+def _loss(
+    evaluate: Callable[..., Tensor],
+    logits: ArrayLike,
+    labels: ArrayLike,
+    weights: ArrayLike | None,
+    ignore_index: int | None,
+    minimum: int = 1,
+) -> Tensor:
+    """Read a batch and evaluate a loss, 0 where fewer samples than `minimum` are not ignored.
+
+    Then all samples are given some class, so that the gradient is finite, and the loss is
+    multiplied by 0: neither a shape nor a branch depends on values.
+    """
+    enough = None
+    if ignore_index is not None:
+        truth = as_array("labels", labels)
+        enough = (truth != ignore_index).sum() >= minimum
+        labels = torch.where(enough, truth, int(ignore_index == 0))
+    loss = evaluate(*_read(logits, labels, weights, ignore_index, minimum))
+    if can_inspect(loss) and math.isnan(loss.item()):  # one value that is no number spoils the sum
+        raise InputError(
+            "logits", "finite values", "NaN or infinity", remedy="has the training diverged?"
+        )
+    return loss if enough is None else loss * enough
 
 
 def _read(
@@ -110,7 +138,7 @@ def _read(
     labels: ArrayLike,
     weights: ArrayLike | None,
     ignore_index: int | None,
-    minimum: int = 1,
+    minimum: int,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """Return logits `[n, classes]`, and labels and weights `[n]`.
 
@@ -143,15 +171,6 @@ def _read(
     return scores, truth, mass
 
 
-def _of_numbers(loss: Tensor) -> Tensor:
-    """Return a loss that is a number; one value that is not makes all of it none."""
-    if can_inspect(loss) and math.isnan(loss.item()):
-        raise InputError(
-            "logits", "finite values", "NaN or infinity", remedy="has the training diverged?"
-        )
-    return loss
-
-
 def _flattened(name: str, values: ArrayLike, scores: Tensor) -> Tensor:
     """Read a value for each position of dense predictions `[n, classes, ...]`, in one axis."""
     shape, given = (len(scores), *scores.shape[2:]), as_array(name, values, scores.device)
@@ -165,36 +184,6 @@ def _flattened(name: str, values: ArrayLike, scores: Tensor) -> Tensor:
     return given.reshape(-1)
 
 
-def _zero_below(minimum: int) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
-    """Make a loss 0, gradient included, where fewer samples than `minimum` are not ignored.
-
-    Then all samples are given some class, so that the gradient is finite, and the loss is
-    multiplied by 0: neither a shape nor a branch depends on values.
-    """
-
-    def decorate(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        @wraps(loss)
-        def guarded(
-            logits: ArrayLike,
-            labels: ArrayLike,
-            *,
-            ignore_index: int | None = None,
-            **settings: ArrayLike | None,
-        ) -> Tensor:
-            if ignore_index is None:
-                return loss(logits, labels, **settings)
-            truth = as_array("labels", labels)
-            enough = (truth != ignore_index).sum() >= minimum
-            some_class = int(ignore_index == 0)
-            truth = torch.where(enough, truth, some_class)
-            return loss(logits, truth, ignore_index=ignore_index, **settings) * enough
-
-        return guarded
-
-    return decorate
-
-
-@_zero_below(3)
 def esd(
     logits: ArrayLike,
     labels: ArrayLike,
@@ -237,11 +226,9 @@ def esd(
         >>> esd(logits, torch.tensor([0, 1, 1, 1]))
         tensor(-0.0202, dtype=torch.float64)
     """
-    batch = _read(logits, labels, weights, ignore_index, minimum=3)
-    return _of_numbers(differentiable(_top_label, *batch, esd_with_slope))
+    return _loss(_of_formula(esd_with_slope), logits, labels, weights, ignore_index, minimum=3)
 
 
-@_zero_below(3)
 def esd_softened(
     logits: ArrayLike,
     labels: ArrayLike,
@@ -275,12 +262,14 @@ def esd_softened(
         tensor(-0.0202, dtype=torch.float64)
     """
     real_number("width", width, "> 0")
-    scores, truth, mass = _read(logits, labels, weights, ignore_index, minimum=3)
-    confidence, predicted = softmax(scores).max(-1)
-    return _of_numbers(softened(confidence, predicted == truth, mass, width))
+
+    def evaluate(scores: Tensor, truth: Tensor, mass: Tensor | None) -> Tensor:
+        confidence, predicted = softmax(scores).max(-1)
+        return softened(confidence, predicted == truth, mass, width)
+
+    return _loss(evaluate, logits, labels, weights, ignore_index, minimum=3)
 
 
-@_zero_below(1)
 def mmce(
     logits: ArrayLike,
     labels: ArrayLike,
@@ -324,11 +313,9 @@ def mmce(
         tensor(0.2323, dtype=torch.float64)
     """
     real_number("phi", phi, "> 0")
-    batch = _read(logits, labels, weights, ignore_index)
-    return _of_numbers(differentiable(_top_label, *batch, mmce_with_slope, phi))
+    return _loss(_of_formula(mmce_with_slope, phi), logits, labels, weights, ignore_index)
 
 
-@_zero_below(1)
 def sb_ece(
     logits: ArrayLike,
     labels: ArrayLike,
@@ -368,13 +355,11 @@ def sb_ece(
         >>> sb_ece(torch.tensor([[4.0, 0.0], [4.0, 0.0]]), torch.tensor([0, 1]))
         tensor(0.4820, dtype=torch.float64)
     """
-    bins = number_of_bins(bins)
     real_number("temperature", temperature, "> 0")
-    batch = _read(logits, labels, weights, ignore_index)
-    return _of_numbers(differentiable(_top_label, *batch, sb_ece_with_slope, bins, temperature))
+    formula = _of_formula(sb_ece_with_slope, number_of_bins(bins), temperature)
+    return _loss(formula, logits, labels, weights, ignore_index)
 
 
-@_zero_below(1)
 def s_avuc(
     logits: ArrayLike,
     labels: ArrayLike,
@@ -416,11 +401,10 @@ def s_avuc(
     """
     real_number("kappa", kappa, "in (0, 1)")
     real_number("temperature", temperature, "> 0")
-    batch = _read(logits, labels, weights, ignore_index)
-    return _of_numbers(differentiable(_entropy, *batch, avuc_with_slope, kappa, temperature))
+    formula = _of_formula(avuc_with_slope, kappa, temperature)
+    return _loss(formula, logits, labels, weights, ignore_index)
 
 
-@_zero_below(1)
 def ece(
     logits: ArrayLike,
     labels: ArrayLike,
@@ -455,6 +439,5 @@ def ece(
         >>> ece(torch.tensor([[4.0, 0.0], [4.0, 0.0]]), torch.tensor([0, 1]))
         tensor(0.4820, dtype=torch.float64)
     """
-    bins = number_of_bins(bins)
-    batch = _read(logits, labels, weights, ignore_index)
-    return _of_numbers(differentiable(_top_label, *batch, fixed_bins_with_slope, bins, "l1"))
+    formula = _of_formula(fixed_bins_with_slope, number_of_bins(bins), "l1")
+    return _loss(formula, logits, labels, weights, ignore_index)

@@ -86,12 +86,7 @@ def gaussian_nll(
         >>> gaussian_nll(torch.zeros(2), torch.ones(2), torch.tensor([1.0, -1.0]))
         tensor(1.4189)
     """
-    mean, variance, target = _read(target, mean=mean, variance=variance)
-    return _reduced(_gaussian_terms(mean, variance, target), weights, reduction)
-
-
-def _gaussian_terms(mean: Tensor, variance: Tensor, target: Tensor) -> Tensor:
-    return (torch.log(2 * math.pi * variance) + (target - mean).square() / variance) / 2
+    return beta_nll(mean, variance, target, beta=0.0, weights=weights, reduction=reduction)
 
 
 def covariance_nll(
@@ -198,8 +193,10 @@ def beta_nll(
     """
     mean, variance, target = _read(target, mean=mean, variance=variance)
     real_number("beta", beta, "in [0, 1]")
-    terms = _gaussian_terms(mean, variance, target)
-    return _reduced(variance.detach() ** beta * terms, weights, reduction)
+    terms = (torch.log(2 * math.pi * variance) + (target - mean).square() / variance) / 2
+    if beta > 0:
+        terms = variance.detach() ** beta * terms
+    return _reduced(terms, weights, reduction)
 
 
 def nig_nll(

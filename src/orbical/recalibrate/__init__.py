@@ -23,7 +23,7 @@ tensor([0.7500, 0.2500])
 
 from .calibrator import Calibrator, ScoreReader, load, read_weights
 from .confidence_maps import Beta, HistogramBinning, Isotonic
-from .linear import Dirichlet, MatrixScaling, VectorScaling
+from .linear_scaling import Dirichlet, MatrixScaling, VectorScaling
 from .temperature import OrbitTemperature, Temperature
 
 __all__ = [

@@ -21,7 +21,7 @@ these can:
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -115,16 +115,17 @@ def _checked_targets(targets: Tensor, width: int) -> Tensor:
 class _ScaledHead(nn.Module):
     """A linear layer that predicts a center and other numbers for each coordinate."""
 
+    others: ClassVar[int]
+    """How many numbers there are beside the center."""
     center: Tensor
     scale: Tensor
 
-    def __init__(self, features: int, targets: int, others: int, shared: bool) -> None:
+    def __init__(self, features: int, targets: int = 1, shared: bool = False) -> None:
         super().__init__()
         self.targets = whole_number("targets", targets)
         self.shared = shared
-        widths = [self.targets, *[1 if shared else self.targets] * others]
-        self.linear = nn.Linear(whole_number("features", features), sum(widths))
-        self.widths = widths
+        self.widths = [self.targets, *[1 if shared else self.targets] * self.others]
+        self.linear = nn.Linear(whole_number("features", features), sum(self.widths))
         self.register_buffer("center", torch.zeros(targets))
         self.register_buffer("scale", torch.ones(1 if shared else targets))
 
@@ -149,12 +150,10 @@ class _ScaledHead(nn.Module):
         self.scale.copy_(deviation)
         return self
 
-    def _raw(self, features: Tensor) -> list[Tensor]:
-        return list(self.linear(features).split(self.widths, dim=-1))
-
-    def _placed(self, raw: Tensor) -> Tensor:
-        """Undo the z-scoring of a center."""
-        return self.center + self.scale * single_precision(raw)
+    def _parts(self, features: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """Return the center in the units of the targets, and the other numbers as they are."""
+        center, *others = self.linear(features).split(self.widths, dim=-1)
+        return self.center + self.scale * single_precision(center), others
 
     def _shaped(self, values: Tensor) -> Tensor:
         """Return single targets as `[n]`, the shape of their labels."""
@@ -182,14 +181,13 @@ class MeanVarianceHead(_ScaledHead):
         (torch.Size([4, 3]), torch.Size([4, 3]), True)
     """
 
-    def __init__(self, features: int, targets: int = 1, shared: bool = False) -> None:
-        super().__init__(features, targets, others=1, shared=shared)
+    others = 1
 
     def forward(self, features: Tensor) -> MeanVariance:
         """Return the distributions for features `[n, features]`."""
-        mean, spread = self._raw(features)
+        mean, (spread,) = self._parts(features)
         variance = self.scale.square() * floored_softplus(spread)
-        return MeanVariance(self._shaped(self._placed(mean)), self._shaped(variance))
+        return MeanVariance(self._shaped(mean), self._shaped(variance))
 
 
 def _evidence(gamma: Tensor, raw: Iterable[Tensor], scale: Tensor) -> Evidence:
@@ -224,13 +222,11 @@ class EvidentialHead(_ScaledHead):
     Paper: the equivariance paper's section 3.5 and appendix E.
     """
 
-    def __init__(self, features: int, targets: int = 1, shared: bool = False) -> None:
-        super().__init__(features, targets, others=3, shared=shared)
+    others = 3
 
     def forward(self, features: Tensor) -> Evidence:
         """Return the distributions for features `[n, features]`."""
-        gamma, *raw = self._raw(features)
-        return Evidence(*map(self._shaped, _evidence(self._placed(gamma), raw, self.scale)))
+        return Evidence(*map(self._shaped, _evidence(*self._parts(features), self.scale)))
 
 
 _LARGEST = 12.0
@@ -347,10 +343,13 @@ class _HeadInUnits(nn.Module):
 class _VectorHead(_HeadInUnits):
     """A mean made from vectors."""
 
-    def __init__(self, scalars: int, vectors: int, invariants: int) -> None:
+    invariants = 1
+    """How many numbers are made from scalars."""
+
+    def __init__(self, scalars: int, vectors: int) -> None:
         super().__init__()
         self.mean = nn.Linear(whole_number("vectors", vectors), 1, bias=False)
-        self.invariant = nn.Linear(whole_number("scalars", scalars), invariants)
+        self.invariant = nn.Linear(whole_number("scalars", scalars), self.invariants)
 
     def _parts(self, features: object) -> tuple[Tensor, Tensor, Tensor]:
         """Check features; return the mean, the invariants and the vectors `[..., V, d]`."""
@@ -385,9 +384,6 @@ class VectorVarianceHead(_VectorHead):
         (torch.Size([6, 3]), torch.Size([6, 1]))
     """
 
-    def __init__(self, scalars: int, vectors: int) -> None:
-        super().__init__(scalars, vectors, invariants=1)
-
     def forward(self, features: tuple[Tensor, Tensor]) -> MeanVariance:
         """Return the distributions for `(scalars [n, S], vectors [n, V, d])`."""
         mean, spread, _ = self._parts(features)
@@ -411,8 +407,7 @@ class VectorEvidentialHead(_VectorHead):
         (torch.Size([6, 3]), torch.Size([6, 1]))
     """
 
-    def __init__(self, scalars: int, vectors: int) -> None:
-        super().__init__(scalars, vectors, invariants=3)
+    invariants = 3
 
     def forward(self, features: tuple[Tensor, Tensor]) -> Evidence:
         """Return the distributions for `(scalars [n, S], vectors [n, V, d])`."""
@@ -441,7 +436,8 @@ class VectorCovarianceHead(_VectorHead):
     """
 
     def __init__(self, scalars: int, vectors: int) -> None:
-        super().__init__(scalars, vectors, invariants=1 + vectors)
+        self.invariants = 1 + vectors  # before the layers are made
+        super().__init__(scalars, vectors)
         self.axes = nn.Linear(vectors, vectors, bias=False)
 
     def forward(self, features: tuple[Tensor, Tensor]) -> MeanCovariance:
@@ -459,15 +455,18 @@ class VectorCovarianceHead(_VectorHead):
 class _IrrepsHead(_HeadInUnits):
     """A linear map of e3nn features to a vector and what else a head needs."""
 
-    def __init__(self, irreps: str, needed: str) -> None:
+    needed: ClassVar[str]
+    """The irreps of both."""
+
+    def __init__(self, irreps: str) -> None:
         super().__init__()
         o3 = import_extra("e3nn.o3", "equivariant", "a head on irreps")
         given = o3.Irreps(irreps)
-        for _, irrep in o3.Irreps(needed):
+        for _, irrep in o3.Irreps(self.needed):
             if irrep not in given:
                 raise InputError("irreps", f"features of {irrep}", repr(irreps))
         self.irreps = str(given)
-        self.linear = o3.Linear(given, o3.Irreps(needed), biases=True)
+        self.linear = o3.Linear(given, o3.Irreps(self.needed), biases=True)
 
 
 class IrrepsVarianceHead(_IrrepsHead):
@@ -483,8 +482,7 @@ class IrrepsVarianceHead(_IrrepsHead):
         (torch.Size([6, 3]), torch.Size([6, 1]))
     """
 
-    def __init__(self, irreps: str) -> None:
-        super().__init__(irreps, "1x1o + 1x0e")
+    needed = "1x1o + 1x0e"
 
     def forward(self, features: Tensor) -> MeanVariance:
         """Return the distributions for features `[n, D]`."""
@@ -509,8 +507,7 @@ class IrrepsCovarianceHead(_IrrepsHead):
         torch.Size([6, 3, 3])
     """
 
-    def __init__(self, irreps: str) -> None:
-        super().__init__(irreps, "1x1o + 1x0e + 1x2e")
+    needed = "1x1o + 1x0e + 1x2e"
 
     def forward(self, features: Tensor) -> MeanCovariance:
         """Return the distributions for features `[n, D]`."""

@@ -116,17 +116,13 @@ def _batch(name: str, batch: Any) -> tuple[Any, Tensor]:
     labels = batch[1] if isinstance(batch, tuple | list) and len(batch) == 2 else None
     if isinstance(labels, Tensor):
         return batch[0], labels
-    given, remedy = _described(batch), "pass an objective(model, batch) for anything else"
+    given, remedy = type(batch).__name__, "pass an objective(model, batch) for anything else"
+    if isinstance(batch, tuple | list):
+        given += " of " + ", ".join(type(part).__name__ for part in batch)
     if isinstance(labels, tuple | list):
         given = "a pair of batches"
         remedy = "pass objective=interleaved(loss, weight=...) for pairs of `interleave`"
     raise InputError(name, "(inputs, labels)", given, remedy=remedy)
-
-
-def _described(batch: object) -> str:
-    if not isinstance(batch, tuple | list):
-        return type(batch).__name__
-    return f"{type(batch).__name__} of " + ", ".join(type(part).__name__ for part in batch)
 
 
 def interleaved(calibration_loss: Callable[[Tensor, Tensor], Tensor], weight: float) -> Objective:

@@ -15,17 +15,15 @@ from ..errors import InputError
 from ..groups import Group
 from ..nero import mean_of_curves
 from ..store import Scan, ScanArrays, arrays_of
-from .changes import (
+from .what_if_changes import (
     RECALIBRATED,
     Change,
     Outcome,
     advised_group,
     checked_remedy,
-    predictions_to_remedy,
     remedy_code,
-    remedy_curves,
-    remedy_outcome,
     rows_to_advise_on,
+    trial_of_changes,
 )
 
 Array = np.ndarray
@@ -35,6 +33,8 @@ LEAST = 40
 
 LEAST_ANSWERED = 0.05
 """The share of predictions that a remedy acts on at least: others are the same as no model."""
+
+_NO_CODE = f"# acts on less than {percent(LEAST_ANSWERED)} of the predictions: as good as no model"
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Remedy:
             orbit; for tasks other than classification the `score`.
         after: The same with it.
         change: The arguments of `what_if` that make it.
-        code: Python that does it.
+        code: Python that does it; a comment if it acts on fewer than 5 % of the predictions.
     """
 
     name: str
@@ -112,7 +112,8 @@ class Advice:
             costs less is better than passing all predictions on, "nothing to try" if no remedy
             applies.
         sentence: The verdict with its numbers.
-        remedies: All that apply, best first; `Remedy.helps` says which are shown to help.
+        remedies: All that apply, best first, and last those that pass nearly everything on;
+            `Remedy.helps` says which are shown to help.
         expectations: What training might do; empty if nothing is shown to be wrong.
         missing: What was not tried, and why.
     """
@@ -197,14 +198,14 @@ def advise(
     if not (arrays.has_responses("correct") and arrays.has_responses("confidence")):
         return [_of_scores(arrays, model, margin, level) for model in range(len(arrays.models))]
     checked_remedy(Change(), arrays, passing)
-    changes, missing = _changes(arrays, coverage)
+    changes, missing = _changes_to_try(arrays, coverage)
     return [
         _of_classes(arrays, model, changes, missing, passing, margin, level, seed, most)
         for model in range(len(arrays.models))
     ]
 
 
-def _changes(arrays: ScanArrays, coverage: float) -> tuple[list[Change], tuple[str, ...]]:
+def _changes_to_try(arrays: ScanArrays, coverage: float) -> tuple[list[Change], tuple[str, ...]]:
     """Return the changes that a scan allows, cheapest first, and what it does not allow."""
     reject, refused = Change(reject="fitted"), _why_no_average(arrays.group)
     if "probabilities" not in arrays or "label" not in arrays:
@@ -248,17 +249,17 @@ def _of_classes(
     rows = rows_to_advise_on(arrays, model, seed, most)
     if len(rows) < LEAST:
         return _too_few(arrays, model, len(rows), missing)
-    fit, test = predictions_to_remedy(arrays, model, rows, 0.5, seed)
-    outcomes = [remedy_outcome(one, fit, test, arrays, passing) for one in (Change(), *changes)]
-    before, *states = (_state(one, arrays, passing) for one in outcomes)
-    losses = np.stack([one.loss(arrays.weights, passing) for one in outcomes])
+    trial = trial_of_changes(arrays, model, rows, passing, 0.5, seed)
+    outcomes = [trial.outcome(change) for change in (Change(), *changes)]
+    before, *states = (_means_after(outcome, arrays.group.identity) for outcome in outcomes)
+    losses = np.stack([outcome.losses() for outcome in outcomes])
     gains = losses[:1] - losses[1:]
     corrected = 1 - (1 - level) / len(changes)
     ends = bounded_mean_interval(gains, corrected, low=-1.0, high=1.0)
     over_none = bounded_mean_interval(
         passing - losses[1:], corrected, low=passing - 1, high=passing
     )
-    acting = np.array([state["answered"] for state in states]) >= LEAST_ANSWERED
+    acting = np.array([_acts(state) for state in states])
     at_least, at_most = (
         np.where(acting, np.minimum(*both), 0.0)
         for both in zip(ends[1:], over_none[1:], strict=True)
@@ -269,7 +270,7 @@ def _of_classes(
     ]
     drop = _share(before["accuracy_at_identity"]), _share(before["accuracy"])
     now = (
-        f"on the half of the samples that judges ({len(test.correct[0])}), {drop[0]} correct at "
+        f"on the half of the samples that judges ({len(trial.test.labels)}), {drop[0]} correct at "
         f"the identity and {drop[1]} over the orbit, acting on "
         f"{_share(before['answered'])} of the predictions; cost {number(before['cost'])} a "
         f"prediction (an error costs 1, passing one on {number(passing)})"
@@ -315,18 +316,23 @@ def _remedy(
     """Describe a change with its gain and the ends of its interval."""
     mean, low, high = map(float, gain)
     return Remedy(
-        name=_name(change, arrays.group),
+        name=_change_name(change, arrays.group),
         gain=mean,
         low=low,
         high=high,
         helps=bool(helps),
         passes=change.average,
-        needs=_needs(change),
+        needs=_change_needs(change),
         before=before,
         after=after,
         change=asdict(change),
-        code=remedy_code(change, arrays.group),
+        code=remedy_code(change, arrays.group) if _acts(after) else _NO_CODE,
     )
+
+
+def _acts(state: dict[str, float]) -> bool:
+    """Check whether a model acts on enough predictions to be one; scores are not passed on."""
+    return state.get("answered", 1.0) >= LEAST_ANSWERED
 
 
 def _too_few(arrays: ScanArrays, model: int, count: int, missing: tuple[str, ...]) -> Advice:
@@ -382,7 +388,11 @@ def _ranked(remedies: Sequence[Remedy], gains: Array, level: float) -> list[int]
     Remedies are given with the cheapest first.
     """
     helping = [place for place, one in enumerate(remedies) if one.helps]
-    others = sorted(range(len(remedies)), key=lambda place: -remedies[place].gain)
+    # Those that pass nearly everything on come last, whatever that saves.
+    others = sorted(
+        range(len(remedies)),
+        key=lambda place: (not _acts(remedies[place].after), -remedies[place].gain),
+    )
     if not helping:
         return others
     best = max(helping, key=lambda place: remedies[place].gain)
@@ -395,26 +405,24 @@ def _ranked(remedies: Sequence[Remedy], gains: Array, level: float) -> list[int]
     return [*ties, *(place for place in others if place not in ties)]
 
 
-def _state(outcome: Outcome, arrays: ScanArrays, passing: float) -> dict[str, float]:
+def _means_after(outcome: Outcome, identity: int) -> dict[str, float]:
     """Return means over samples and the orbit."""
-    weights = arrays.weights
-    curves = remedy_curves(outcome, weights, passing)
-    answered = float(weights @ outcome.acted.mean(1))
+    curves, weights = outcome.curves(), outcome.weights
+    answered = float(weights @ curves["answered"])
     wrong = float(weights @ (outcome.acted & ~outcome.correct).mean(1))
     state = {
         "cost": float(weights @ curves["cost"]),
         "accuracy": float(weights @ curves["accuracy"]),
-        "accuracy_at_identity": float(curves["accuracy"][arrays.group.identity]),
+        "accuracy_at_identity": float(curves["accuracy"][identity]),
         "pooled_ece": curves["pooled_ece"],
         "answered": answered,
         "risk": wrong / answered if answered else float("nan"),
     }
-    for name in {"coverage", "size"} & {*curves}:
-        state[name] = float(weights @ curves[name])
-    return state
+    sets = (name for name in ("coverage", "size") if name in curves)
+    return state | {name: float(weights @ curves[name]) for name in sets}
 
 
-def _name(change: Change, group: Group) -> str:
+def _change_name(change: Change, group: Group) -> str:
     """Describe what a change is."""
     said = []
     if change.average > 1:
@@ -429,7 +437,7 @@ def _name(change: Change, group: Group) -> str:
     return ", then ".join(said)
 
 
-def _needs(change: Change) -> str:
+def _change_needs(change: Change) -> str:
     """Describe what a change needs beside passes."""
     if change.recalibrate == "position":
         return "held-out labels at each position, which must be known in use"

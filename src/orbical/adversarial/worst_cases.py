@@ -22,7 +22,7 @@ from ..nero import circle_bracket, circle_order, score_scope
 from ..scanning import Recipe, Runner, Sweep, plan, ready_scan_units, scan_progress_bar
 from ..store import Scan, row_runs
 from ..tasks import Task, as_task
-from .search import Objective, descend_to_worst, golden_section, lowest_elements, nearest_elements
+from .descent import Objective, descend_to_worst, golden_section, lowest_elements, nearest_elements
 
 PLACES = ("identity", "grid", "refined")
 _FEWEST, _STEPS = 16, 20  # samples that are searched together, and steps of the progress bar
@@ -127,8 +127,7 @@ def worst_case(
     if lipschitz is not None:
         real_number("lipschitz", lipschitz, ">= 0")
     settings = {"batch_size": batch_size, "device": device, "preprocess": preprocess}
-    what = as_group(group), as_task(task)  # type: ignore[arg-type]
-    recipe = search_recipe(models, data, *what, **settings)  # type: ignore[arg-type]
+    recipe = search_recipe(models, data, group, task, **settings)
     chart = chart_of(recipe.group)
     found: dict[str, list[dict[str, Array]]] = {name: [] for name in recipe.models}
     searches = len(found) * len(recipe.samples)
@@ -138,27 +137,20 @@ def worst_case(
         scan_progress_bar(searches, 0, len(found), progress, "worst case", "searches") as advance,
     ):
         _check_models(runner, scan)
-        for grid in _scanned(runner) if scan is None else _stored(runner, scan):
-            found[grid.model].append(_refined(runner, grid, chart, starts, rounds, lipschitz))
+        for grid in _evaluated_grids(runner) if scan is None else _stored_grids(runner, scan):
+            found[grid.model].append(_refined_grid(runner, grid, chart, starts, rounds, lipschitz))
             advance(len(grid.score))
     joined = {
         name: {key: np.concatenate([one[key] for one in parts]) for key in parts[0]}
         for name, parts in found.items()
     }
-    return _table(joined, runner, level)
+    return _labeled_result(joined, runner, level)
 
 
-def search_recipe(models: Any, data: Any, group: Group, task: Task, **settings: Any) -> Recipe:
+def search_recipe(models: Any, data: Any, group: Any, task: Any, **settings: Any) -> Recipe:
     """Return the recipe of a search with live models, which stores nothing."""
-    return plan(
-        models,
-        data,
-        group=group,
-        task=task,
-        keep="consensus",
-        threads=torch.get_num_threads(),
-        **settings,
-    )
+    settings |= {"group": as_group(group), "task": as_task(task)}
+    return plan(models, data, keep="consensus", threads=torch.get_num_threads(), **settings)
 
 
 @dataclass(frozen=True)
@@ -211,9 +203,7 @@ def searched_scan(
         for name, values in sorted(scan.data.data_vars.items())
         if values.attrs.get("meaning") == "input"
     }
-    if not inputs and not needed:
-        return dict(models), None, scan.group, chosen
-    if not inputs:
+    if not inputs and needed:
         raise InputError(
             "data",
             "a scan that stores its inputs",
@@ -221,14 +211,12 @@ def searched_scan(
             remedy="scan with keep='inputs', or pass the data of the scan as data= (--data PATH); "
             "worst_case then needs group= and task=",
         )
-    given: Any = inputs
-    if [*inputs] == [""]:
-        given = inputs[""]
-    elif all(key.isdigit() for key in inputs):
+    given: Any = inputs.get("", inputs or None)
+    if inputs and all(key.isdigit() for key in inputs):
         given = tuple(inputs[key] for key in sorted(inputs, key=int))
-    truth = chosen.truth_name
-    labeled = (given, scan.data[truth].values) if scan.labeled else given
-    return dict(models), labeled, scan.group, chosen
+    if given is not None and scan.labeled:
+        given = given, scan.data[chosen.truth_name].values
+    return dict(models), given, scan.group, chosen
 
 
 def _chunks(runner: Runner) -> Iterator[tuple[slice, Tree, Tensor | None]]:
@@ -242,7 +230,7 @@ def _chunks(runner: Runner) -> Iterator[tuple[slice, Tree, Tensor | None]]:
         yield rows, read.inputs, target
 
 
-def _scanned(runner: Runner) -> Iterator[_Grid]:
+def _evaluated_grids(runner: Runner) -> Iterator[_Grid]:
     """Evaluate the models at the sampled elements."""
     sweep = runner.sweep
     for rows, batch, target in _chunks(runner):
@@ -255,7 +243,7 @@ def _scanned(runner: Runner) -> Iterator[_Grid]:
             yield _Grid(name, batch, target, reference, score.double().numpy(), correct)
 
 
-def _stored(runner: Runner, scan: Scan) -> Iterator[_Grid]:
+def _stored_grids(runner: Runner, scan: Scan) -> Iterator[_Grid]:
     """Read what a scan has stored at the sampled elements."""
     if not scan.labeled and "consensus" not in scan.data:
         raise InputError(
@@ -278,7 +266,7 @@ def _classifies(results: Any) -> bool:
     return "correct" in results and "predicted" in results
 
 
-def _refined(
+def _refined_grid(
     runner: Runner,
     grid: _Grid,
     chart: Chart | None,
@@ -312,7 +300,7 @@ def _refined(
         ),
         "method": np.full(len(lost), found.method),
         **_coordinates(sweep.group, chart, found),
-        **_bounded(sweep, lost, found.value, sign, lipschitz),
+        **_score_bounds(sweep, lost, found.value, sign, lipschitz),
     }
     if grid.correct is not None:
         at = grid.correct[:, identity], grid.correct[every, element], correct
@@ -320,7 +308,7 @@ def _refined(
     return result
 
 
-def _bounded(
+def _score_bounds(
     sweep: Sweep, lost: Array, value: Array, sign: float, lipschitz: float | None
 ) -> dict[str, Array]:
     """Return what no score on a circle is beyond, and the assumed degree; nothing elsewhere."""
@@ -385,7 +373,7 @@ def _check_models(runner: Runner, scan: Scan | None) -> None:
             )
 
 
-def _table(found: dict[str, dict[str, Array]], runner: Runner, level: float) -> xr.Dataset:
+def _labeled_result(found: dict[str, dict[str, Array]], runner: Runner, level: float) -> xr.Dataset:
     """Return the labeled result, with means over samples."""
     recipe, task = runner.recipe, runner.recipe.task
     labeled = recipe.first_target is not None

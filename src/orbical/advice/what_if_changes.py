@@ -11,7 +11,7 @@ import torch
 
 from .._lazy import xr
 from ..calibration import ece
-from ..conformal import LAC, conformal_halves
+from ..conformal import LAC, chosen_rows, conformal_halves, finished_rows
 from ..errors import InputError, check_name, real_number, whole_number
 from ..groups import Group, parse
 from ..nero import averaged_over_orbit, evenly_spaced
@@ -69,11 +69,32 @@ class Outcome(NamedTuple):
     contains: Array | None
     size: Array | None
     threshold: float
+    weights: Array  # [K]
+    passing: float
 
-    def loss(self, weights: Array, passing: float) -> Array:
+    def losses(self) -> Array:
         """Return the mean cost of each sample over its orbit, `[n]`."""
-        each = np.where(self.acted, 1.0 - self.correct, passing)
-        return np.asarray(weights @ each)
+        return np.asarray(self.weights @ np.where(self.acted, 1.0 - self.correct, self.passing))
+
+    def curves(self) -> dict[str, Any]:
+        """Return means over samples at each element, and of all."""
+        acted, wrong = self.acted, ~self.correct
+        each = np.repeat(self.weights, acted.shape[1])
+        pair = torch.from_numpy(self.confidence), torch.from_numpy(self.correct)
+        pooled = ece(pair[0].flatten(), pair[1].flatten(), weights=torch.from_numpy(each))
+        found = {
+            "accuracy": self.correct.mean(1),
+            "confidence": self.confidence.mean(1),
+            "ece": ece(*pair).numpy(),
+            "answered": acted.mean(1),
+            "risk": (acted & wrong).sum(1) / np.where(acted.any(1), acted.sum(1), np.nan),
+            "cost": np.where(acted, wrong, self.passing).mean(1),
+            "pooled_ece": float(pooled),
+            "threshold": self.threshold,
+        }
+        if self.contains is not None and self.size is not None:
+            found |= {"coverage": self.contains.mean(1), "size": self.size.mean(1)}
+        return found
 
 
 def what_if(
@@ -132,18 +153,16 @@ def what_if(
     columns: dict[str, list[Any]] = {}
     for model in range(len(arrays.models)):
         rows = rows_to_advise_on(arrays, model, seed, most)
-        fit, test = predictions_to_remedy(arrays, model, rows, share, seed)
-        outcome = remedy_outcome(change, fit, test, arrays, passing)
-        for name, values in remedy_curves(outcome, arrays.weights, passing).items():
+        trial = trial_of_changes(arrays, model, rows, passing, share, seed)
+        for name, values in trial.outcome(change).curves().items():
             columns.setdefault(name, []).append(values)
-    held, tested = (part.correct.shape[1] for part in (fit, test))
     dims = ("model", "element")
     found = {name: (dims[: 1 + np.ndim(rows[0])], np.stack(rows)) for name, rows in columns.items()}
     coords = {"model": arrays.models, **{k: ("element", v) for k, v in arrays.group.coords.items()}}
     about = {
         "passes": change.average,
-        "held": held,
-        "tested": tested,
+        "held": len(trial.fit.labels),
+        "tested": len(trial.test.labels),
         "code": remedy_code(change, arrays.group),
     }
     return xr.Dataset(found, coords, {"group": arrays.group.spec, "passing": passing, **about})
@@ -173,61 +192,68 @@ def checked_remedy(change: Change, arrays: ScanArrays, passing: float) -> Change
 
 def rows_to_advise_on(arrays: ScanArrays, model: int, seed: int, most: int) -> Array:
     """Return the samples with a score at every element, at most so many of them."""
-    blocks = arrays.sample_blocks("score", model=model)
-    finished = np.flatnonzero(np.concatenate([np.isfinite(part).all(1) for _, (part,) in blocks]))
+    finished = finished_rows(arrays, "score", model)
     if len(finished) > whole_number("most", most, 2):
         chosen = np.random.default_rng(seed).choice(len(finished), most, replace=False)
         finished = finished[np.sort(chosen)]
     return finished
 
 
-def predictions_to_remedy(
-    arrays: ScanArrays, model: int, finished: Array, share: float, seed: int
-) -> tuple[Predictions, Predictions]:
-    """Read samples; return those that fit and those that judge."""
+class Trial(NamedTuple):
+    """Predictions of a model to try changes on: one half fits them, and the other judges."""
+
+    fit: Predictions
+    test: Predictions
+    group: Group
+    weights: Array
+    passing: float
+
+    def outcome(self, change: Change) -> Outcome:
+        """Apply a change to test predictions; fit on the others what it needs."""
+        fit, test = self.fit, self.test
+        if change.average > 1:
+            fit, test = (
+                part.changed(
+                    averaged_over_orbit(
+                        torch.from_numpy(part.probs), self.group, change.average
+                    ).numpy()
+                )
+                for part in (fit, test)
+            )
+        if change.recalibrate:
+            fit, test = _recalibrated(change.recalibrate, fit, test, self.group, self.weights)
+        contains = size = None
+        threshold = 1 - self.passing if change.reject is None else change.reject
+        if isinstance(threshold, str):
+            threshold = _cheapest_threshold(fit, self.weights, self.passing)
+        acted = test.confidence >= threshold
+        if change.coverage is not None:
+            every = np.arange(fit.probs.shape[-1])
+            sets = LAC(change.coverage, outputs="probabilities")
+            sets.fit(fit.probs.swapaxes(0, 1), fit.labels, self.weights, classes=every)
+            members = sets.predict_set(test.probs)
+            size = members.sum(-1)
+            contains = np.take_along_axis(members, test.labels[None, :, None], -1)[..., 0]
+            acted = size == 1
+        after = test.confidence, test.correct, acted, contains, size, float(threshold)
+        return Outcome(*after, self.weights, self.passing)
+
+
+def trial_of_changes(
+    arrays: ScanArrays, model: int, finished: Array, passing: float, share: float, seed: int
+) -> Trial:
+    """Read samples of a model, and divide them into those that fit and those that judge."""
     names = ["confidence", "correct", *(["probabilities"] if "probabilities" in arrays else [])]
-    read: list[list[Array]] = []
-    for rows, parts in arrays.sample_blocks(*names, model=model):
-        own = finished[(finished >= rows.start) & (finished < rows.stop)] - rows.start
-        read.append([part[own].swapaxes(0, 1) for part in parts])
-    confidence, correct, *probs = (np.concatenate(parts, 1) for parts in zip(*read, strict=True))
+    read = [parts for _, parts in chosen_rows(arrays, model, finished, *names)]
+    confidence, correct, *probs = (
+        np.concatenate(parts).swapaxes(0, 1) for parts in zip(*read, strict=True)
+    )
     labels = arrays.read("label") if "label" in arrays else np.zeros(arrays.samples, int)
     scores = probs[0].astype(np.float64) if probs else np.zeros((*correct.shape, 0))
     sure = np.nan_to_num(confidence.astype(np.float64))  # nothing detected is nothing to act on
-    right = correct == 1
-    every = Predictions(scores, sure, right, labels[finished])
-    first, second = conformal_halves(np.arange(len(finished)), share, seed)
-    return every.of(first), every.of(second)
-
-
-def remedy_outcome(
-    change: Change, fit: Predictions, test: Predictions, arrays: ScanArrays, passing: float
-) -> Outcome:
-    """Apply a change to test predictions; fit on others what it needs."""
-    group, weights = arrays.group, arrays.weights
-    if change.average > 1:
-        fit, test = (
-            part.changed(
-                averaged_over_orbit(torch.from_numpy(part.probs), group, change.average).numpy()
-            )
-            for part in (fit, test)
-        )
-    if change.recalibrate:
-        fit, test = _recalibrated(change.recalibrate, fit, test, group, weights)
-    contains = size = None
-    threshold = 1 - passing if change.reject is None else change.reject
-    if isinstance(threshold, str):
-        threshold = _cheapest(fit, weights, passing)
-    acted = test.confidence >= threshold
-    if change.coverage is not None:
-        classes = np.arange(fit.probs.shape[-1])
-        sets = LAC(change.coverage, outputs="probabilities")
-        sets.fit(fit.probs.swapaxes(0, 1), fit.labels, element_weight=weights, classes=classes)
-        members = sets.predict_set(test.probs)
-        size = members.sum(-1)
-        contains = np.take_along_axis(members, test.labels[None, :, None], -1)[..., 0]
-        acted = size == 1
-    return Outcome(test.confidence, test.correct, acted, contains, size, float(threshold))
+    every = Predictions(scores, sure, correct == 1, labels[finished])
+    fit, test = conformal_halves(np.arange(len(finished)), share, seed)
+    return Trial(every.of(fit), every.of(test), arrays.group, arrays.weights, passing)
 
 
 def _recalibrated(
@@ -264,7 +290,7 @@ def _recalibrated(
     return fit.changed(sides[:, :number]), test.changed(sides[:, number:])
 
 
-def _cheapest(fit: Predictions, weights: Array, passing: float) -> float:
+def _cheapest_threshold(fit: Predictions, weights: Array, passing: float) -> float:
     """Return the threshold of the confidence at which predictions cost least."""
     sure = fit.confidence.ravel()
     order = np.argsort(-sure, kind="stable")
@@ -273,27 +299,6 @@ def _cheapest(fit: Predictions, weights: Array, passing: float) -> float:
     last = np.append(np.diff(sure[order]) < 0, True)  # equal confidences go together
     best = int(np.where(last, saved, -np.inf).argmax())
     return float(sure[order][best]) if saved[best] > 0 else np.inf
-
-
-def remedy_curves(outcome: Outcome, weights: Array, passing: float) -> dict[str, Any]:
-    """Return means over samples at each element, and of all."""
-    acted, wrong = outcome.acted, ~outcome.correct
-    each = np.repeat(weights, acted.shape[1])
-    pair = torch.from_numpy(outcome.confidence), torch.from_numpy(outcome.correct)
-    pooled = ece(pair[0].flatten(), pair[1].flatten(), weights=torch.from_numpy(each))
-    found = {
-        "accuracy": outcome.correct.mean(1),
-        "confidence": outcome.confidence.mean(1),
-        "ece": ece(*pair).numpy(),
-        "answered": acted.mean(1),
-        "risk": (acted & wrong).sum(1) / np.where(acted.any(1), acted.sum(1), np.nan),
-        "cost": np.where(acted, wrong, passing).mean(1),
-        "pooled_ece": float(pooled),
-        "threshold": outcome.threshold,
-    }
-    if outcome.contains is not None and outcome.size is not None:
-        found |= {"coverage": outcome.contains.mean(1), "size": outcome.size.mean(1)}
-    return found
 
 
 def remedy_code(change: Change, group: Group) -> str:
