@@ -160,8 +160,9 @@ def read_probability_table(path: Path) -> dict[str, np.ndarray]:
             "a header row that names a column for each class, with its probabilities, and 'label'",
             ", ".join(map(str, frame.columns[:8])),
         )
-    labels, classes = frame["label"], frame.drop(columns="label")
-    remedy = "leave out columns that are no class, such as names of files"
+    nameless = [name for name in frame if _is_nameless(name)]  # an index, which may repeat
+    labels, classes = frame["label"], frame.drop(columns=["label", *nameless])
+    remedy = "leave out columns that are no class, such as an index or names of files"
     odd = [str(name) for name, kind in classes.dtypes.items() if kind.kind not in "iuf"]
     if odd:
         raise InputError(
@@ -173,7 +174,7 @@ def read_probability_table(path: Path) -> dict[str, np.ndarray]:
             path,
             "probabilities from 0 to 1 in every column but 'label'",
             f"others in {', '.join(map(repr, outside[:3]))}",
-            remedy=f"{remedy}; save logits as an .npz file",
+            remedy=remedy if len(outside) < classes.shape[1] else "save logits as an .npz file",
         )
     given = {*map(str, labels.dropna())}
     names = _columns_as_labeled([str(name) for name in classes], given)
@@ -268,12 +269,17 @@ def _opened(table: Any) -> tuple[pd.DataFrame, str, Path]:
         else:
             frame = pd.read_csv(path, **_csv_format(path))
 
-    def is_index(name: Any) -> bool:
-        values, nameless = frame[name], re.fullmatch(r"Unnamed: [\d.]+", str(name))
-        return bool(nameless) and values.dtype.kind != "f" and values.is_unique
+    def is_index(name: object) -> bool:
+        values = frame[name]
+        return _is_nameless(name) and values.dtype.kind != "f" and values.is_unique
 
     index = [*itertools.takewhile(is_index, frame)]  # which to_csv writes without a name
     return frame.drop(columns=index), str(table), path.parent
+
+
+def _is_nameless(column: object) -> bool:
+    """Check for the name that pandas gives to a column without one, as it writes an index."""
+    return re.fullmatch(r"Unnamed: [\d.]+", str(column)) is not None
 
 
 def _csv_format(path: Path) -> dict[str, str]:
