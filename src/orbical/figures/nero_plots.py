@@ -21,6 +21,7 @@ from .style import (
     SOFT,
     check_figure_width,
     figure,
+    legend_of,
     model_colors,
     model_lines,
     styled,
@@ -241,11 +242,17 @@ def _limits(array: xr.DataArray, given: tuple[float, float] | None) -> tuple[flo
 
 
 def rounding_scale(array: xr.DataArray, values: Array) -> tuple[float, float] | None:
-    """Return a scale on which rounding has one color, if values of a metric are no more than it."""
+    """Return a scale on which rounding has one color, if values `[model, ...]` are no more."""
     about = array.attrs
-    rounding = quantity_rounding(about.get("units", ""), about.get("higher_is_better"))
-    only = rounding > 0 and np.nanmax(values, initial=0.0) <= rounding
-    return (0.0, rounding) if only else None
+    usual = quantity_rounding(about.get("units", ""), about.get("higher_is_better"))
+    models, order = model_names(array)
+    each = dict(zip(order, about.get("rounding", ()), strict=False))
+    most = [each.get(model, usual) for model in models]
+    only = max(most) > 0 and all(
+        np.nanmax(of_model, initial=0.0) <= rounding
+        for of_model, rounding in zip(values, most, strict=True)
+    )
+    return (0.0, max(most)) if only else None
 
 
 def plotted_images(image: Any, count: int, several: bool = True) -> list[Array | None]:
@@ -293,8 +300,7 @@ def _sheet_figure(
     )
     with styled():
         fig = draw_sheet(sheet, width)
-        if title:
-            write_figure_title(fig, title)
+        write_figure_title(fig, title)
     return fig
 
 
@@ -344,6 +350,6 @@ def averaging(table: xr.Dataset, *, width: float | None = None) -> Figure:
             axes.minorticks_off()
             axes.set_ylim(0, 1 if quantity == "accuracy" else None)
             axes.grid(True, color=SOFT, alpha=0.2)
-        handles = fig.axes[0].get_legend_handles_labels()
-        fig.legend(*handles, loc="outside upper center", ncols=len(names))
+        labels, columns = legend_of(names, fig.get_figwidth() - 0.1)
+        fig.legend(fig.axes[0].lines[::2], labels, loc="outside upper center", ncols=columns)
     return fig
