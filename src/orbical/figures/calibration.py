@@ -25,6 +25,8 @@ from .style import (
     fitted_label,
     model_colors,
     styled,
+    text_inches,
+    write_figure_title,
 )
 
 if TYPE_CHECKING:
@@ -243,12 +245,11 @@ def _grid(count: int, title: str, given: float | None) -> tuple[Figure, list[Axe
     width = given or (COLUMN if count == 1 else PAGE)
     columns = max(1, min(count, _PER_ROW, int(width / _LEAST)))
     rows = -(-count // columns)
-    fig = figure(width, rows * (width / columns) * 1.02 + (0.3 if title else 0.0))
+    fig = figure(width, rows * (width / columns) * 1.02)
     places = fig.subplots(rows, columns, squeeze=False).reshape(-1)
     for axes in places[count:]:
         axes.set_visible(False)
-    if title:
-        fig.suptitle(title)
+    write_figure_title(fig, title)
     return fig, list(places[:count]), width / columns
 
 
@@ -281,7 +282,8 @@ def risk_coverage_plot(
         axes = fig.subplots()
         for name, curve in named.items():
             area = f"AURC {curve.aurc:.4f} [{curve.low:.4f}, {curve.high:.4f}]"
-            label = f"{name}, {area}" if name else area
+            short = fitted_label(name, wide - 0.8 - text_inches(area, 7), 7, lines=1, bold=False)
+            label = f"{short}, {area}" if name else area
             axes.plot(curve.coverage, curve.risk, color=colors[name], label=label)
         axes.set(xlim=(0, 1), xlabel="coverage (share not rejected)", ylabel="error rate")
         axes.set_ylim(0, None)

@@ -34,7 +34,9 @@ from .style import (
     legend_of,
     model_colors,
     readable_color,
+    shortened_label,
     styled,
+    write_figure_title,
 )
 
 if TYPE_CHECKING:
@@ -112,8 +114,7 @@ def embedding(
     glyphs, orbit = _glyphs(array, responses, image)
     with styled():
         fig = _draw(array, color, glyphs, orbit, width)
-        if title:
-            fig.suptitle(title)
+        write_figure_title(fig, title)
     return fig
 
 
@@ -241,7 +242,7 @@ def _scatter(
             middle = members[((members - np.median(members, 0)) ** 2).sum(1).argmin()]
             stroke = [withStroke(linewidth=2.5, foreground="white")]
             style: Look = {"color": readable_color(shade), "weight": "bold", "path_effects": stroke}
-            axes.annotate(str(name), middle, **CENTERED, **style)
+            axes.annotate(shortened_label(str(name), 16), middle, **CENTERED, **style)
     return None
 
 
@@ -252,7 +253,11 @@ def _write_classes(fig: Figure, maps: list[Axes], color: str) -> None:
         for axes in maps
         for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    labels, columns = legend_of(list(named), fig.get_figwidth() - 0.2, most=10)
+    room = fig.get_figwidth() - 0.2
+    labels = list(named)
+    if len(labels) > 4:  # or long names, one below the other, leave no room for the map
+        labels, _ = legend_of(labels, room / 2)
+    labels, columns = legend_of(labels, room, most=10)
     look: Look = {"ncols": columns, "columnspacing": 1.0, "handletextpad": 0.1}
     legend = fig.legend(named.values(), labels, title=color, loc="outside lower center", **look)
     for handle in legend.legend_handles:

@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw
 from .._text import counted
 from ..errors import InputError, whole_number
 from ..groups import Group, as_group
-from .style import INK, MODELS, PAGE, SOFT, Look, check_figure_width, figure, styled
+from .style import INK, MODELS, PAGE, SOFT, Look, check_figure_width, figure, fitted_label, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +57,8 @@ def group_picture(*groups: Group | str, width: float | None = None) -> Figure:
             part = next((name for name in _DRAWN if name in group.parts), "")
             panel = fig.add_subplot(rows, columns, number + 1)
             _DRAWN.get(part, _draw_numbers)(panel, group, _some(len(group), group.identity))
-            panel.set_title(f"{group.spec}\n{counted(len(group), 'element')}", fontsize=7)
+            spec = fitted_label(group.spec, wide / columns - 0.15, 7, lines=1)
+            panel.set_title(f"{spec}\n{counted(len(group), 'element')}", fontsize=7)
     return fig
 
 
