@@ -15,7 +15,7 @@ import typer
 
 from .._text import p_value, percent
 from ..errors import InputError
-from .arguments import Import, open_scan, path_or_url, save_figure
+from .arguments import Import, Seed, open_scan, path_or_url, save_figure
 from .formats import Cell, Number, Sheet, Span, format_flags, print_results
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def calibration(
     bins: int = 15,
     level: float = 0.95,
     resamples: int | None = None,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
+    seed: Seed = 0,
     figure: Path | None = None,
     imports: Import = None,
     format_: str = "text",

@@ -14,7 +14,7 @@ from .._imports import existing_file
 from .._text import printable
 from ..errors import InputError
 from .arguments import Import, Options, Store, announce_folder
-from .formats import Cell, Number, Sheet, Span, format_flags, print_results
+from .formats import Columns, Number, Sheet, Span, format_flags, print_results
 
 if TYPE_CHECKING:
     from ..checks import Check
@@ -121,7 +121,7 @@ def check(
     if format_ == "text":
         _print(rows, failed, unsure, counted_as_failures)
     else:
-        print_results(format_, [asdict(row) for row in rows], [_sheet(rows)])
+        print_results(format_, [asdict(row) for row in rows], [Sheet.of("checks", rows, _COLUMNS)])
     if failed or unsure:
         raise typer.Exit(1 if failed or counted_as_failures else INCONCLUSIVE)
 
@@ -147,21 +147,15 @@ def _print(rows: list[Check], failed: int, unsure: int, strict: bool) -> None:
         typer.echo(f"{failed} of {len(rows)} checks failed{doubt}")
 
 
-def _sheet(rows: list[Check]) -> Sheet:
-    cells: list[list[Cell]] = [
-        [
-            row.model,
-            row.name,
-            row.what,
-            Number(row.value),
-            Span(row.low, row.high),
-            Number(row.limit),
-            f"{row.outcome}{row.outlook and ': '}{row.outlook}",
-        ]
-        for row in rows
-    ]
-    headings = ["model", "threshold", "what", "value", "interval", "limit", "outcome"]
-    return Sheet("checks", headings, cells)
+_COLUMNS: Columns = {
+    "model": lambda row: row.model,
+    "threshold": lambda row: row.name,
+    "what": lambda row: row.what,
+    "value": lambda row: Number(row.value),
+    "interval": lambda row: Span(row.low, row.high),
+    "limit": lambda row: Number(row.limit),
+    "outcome": lambda row: f"{row.outcome}{row.outlook and ': '}{row.outlook}",
+}
 
 
 def junit_xml(rows: list[Check], suite: str, strict: bool) -> str:

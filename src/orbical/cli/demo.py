@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from .arguments import Overwrite
 from .demos import DEMOS, Request, find_demo
 
 
@@ -14,7 +15,7 @@ def demo(
     name: Annotated[str, typer.Argument(metavar="NAME")] = "digits",
     out: Path = Path("orbical-demo"),
     weights: Path | None = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite")] = False,
+    overwrite: Overwrite = False,
     samples: Annotated[int | None, typer.Option(min=1)] = None,
     view: bool = True,
 ) -> None:

@@ -13,20 +13,9 @@ import numpy as np
 from .._text import plain
 from ..errors import InputError, check_name
 from ..tasks import quantity_rounding
+from . import style
 from ._layouts import LAYOUTS, Orbit
 from ._panels import Panel, Sheet, draw_sheet
-from .style import (
-    INK,
-    PAGE,
-    SOFT,
-    check_figure_width,
-    figure,
-    legend_of,
-    model_colors,
-    model_lines,
-    styled,
-    write_figure_title,
-)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -289,18 +278,18 @@ def _sheet_figure(
     prefix: str,
     width: float | None,
 ) -> Figure:
-    check_figure_width(width)
+    style.check_figure_width(width)
     models, order = model_names(array)
     sheet = Sheet(
         plotted_orbit(array, limits, prefix),
         models,
-        {**model_colors(order), "": INK},
-        {**model_lines(order), "": "-"},
+        {**style.model_colors(order), "": style.INK},
+        {**style.model_lines(order), "": "-"},
         panels,
     )
-    with styled():
+    with style.styled():
         fig = draw_sheet(sheet, width)
-        write_figure_title(fig, title)
+        style.write_figure_title(fig, title)
     return fig
 
 
@@ -330,12 +319,12 @@ def averaging(table: xr.Dataset, *, width: float | None = None) -> Figure:
         >>> len(ob.figures.averaging(ob.nero.averaging(scan)).axes)
         3
     """
-    check_figure_width(width)
+    style.check_figure_width(width)
     names = [str(name) for name in table["model"].values]
-    colors, lines = model_colors(names), model_lines(names)
+    colors, lines = style.model_colors(names), style.model_lines(names)
     numbers = table["elements"].values
-    with styled():
-        fig = figure(width or PAGE, (width or PAGE) * 0.36)
+    with style.styled():
+        fig = style.figure(width or style.PAGE, (width or style.PAGE) * 0.36)
         for axes, (quantity, words) in zip(fig.subplots(1, 3), _PANELS.items(), strict=True):
             values = table[quantity]
             values = values.sel(place="mean") if "place" in values.dims else values
@@ -349,7 +338,7 @@ def averaging(table: xr.Dataset, *, width: float | None = None) -> Figure:
             axes.set_xticks(numbers, [str(number) for number in numbers], minor=False)
             axes.minorticks_off()
             axes.set_ylim(0, 1 if quantity == "accuracy" else None)
-            axes.grid(True, color=SOFT, alpha=0.2)
-        labels, columns = legend_of(names, fig.get_figwidth() - 0.1)
+            axes.grid(True, color=style.SOFT, alpha=0.2)
+        labels, columns = style.legend_of(names, fig.get_figwidth() - 0.1)
         fig.legend(fig.axes[0].lines[::2], labels, loc="outside upper center", ncols=columns)
     return fig
