@@ -65,16 +65,16 @@ class Table(ImageFiles):
         classes: Sequence[str] | None = None,
         unreadable: str = "raise",
     ) -> None:
-        frame, where, folder = _opened(table)
+        frame, where, folder = _read_table(table)
         folder = folder if root is None else Path(root).expanduser()
         chosen = "label" if label is None and "label" in frame else label
         used = [path, *([] if chosen is None else [chosen])]
         extra = [name for name in frame if name not in used] if columns is None else [*columns]
         _check_columns(frame, [*used, *extra], where)
-        files = _files(frame[path], folder, where)
+        files = _image_files(frame[path], folder, where)
         labels, names = None, None if classes is None else [*classes]
         if chosen is not None:
-            labels, names = _labels(frame[chosen], classes, where)
+            labels, names = _label_values(frame[chosen], classes, where)
         facts = {str(name): column_of(frame[name]) for name in extra}
         reader = ImageReader(size, transform, mode)
         super().__init__(where, files, reader, labels, names, facts, unreadable)
@@ -111,16 +111,16 @@ class Frame(Source):
         columns: Sequence[str] = (),
         classes: Sequence[str] | None = None,
     ) -> None:
-        frame, where, _ = _opened(table)
+        frame, where, _ = _read_table(table)
         of_file = isinstance(table, str | Path) and "label" in frame
         label = "label" if label is None and of_file else label
         _check_columns(frame, [*([] if label is None else [label]), *columns], where)
         self.classes = None if classes is None else [*classes]
         if label is not None:
-            self.labels, self.classes = _labels(frame[label], classes, where)
+            self.labels, self.classes = _label_values(frame[label], classes, where)
         self.columns = {str(name): column_of(frame[name]) for name in columns}
         inputs = frame[[name for name in frame if name != label and name not in columns]]
-        self.action = _columns_of(inputs, where)
+        self.action = _action_on_columns(inputs, where)
         if type(frame.index).__name__ != "RangeIndex":
             self.names = [str(name) for name in frame.index]
         self._rows = self.action.encode(inputs.rename(columns=str))
@@ -141,7 +141,7 @@ def from_frame(data: object) -> Source | None:
 
 def has_images(path: Path) -> bool:
     """Check whether a table file has the column `path`, or one of names of image files."""
-    frame = _opened(path)[0]
+    frame = _read_table(path)[0]
     first = [str(one).lower() for one in frame.iloc[0]] if len(frame) else []
     return "path" in frame or any(word.endswith(IMAGE_SUFFIXES) for word in first)
 
@@ -153,7 +153,7 @@ def read_probability_table(path: Path) -> dict[str, np.ndarray]:
     of `prob_cat`; if they are not, they are class indices in the order of the columns.
     Probabilities that were rounded, so that rows do not sum to 1, are divided by their sum.
     """
-    frame, where, _ = _opened(path)
+    frame, where, _ = _read_table(path)
     if "label" not in frame:
         raise InputError(
             path,
@@ -189,7 +189,7 @@ def read_probability_table(path: Path) -> dict[str, np.ndarray]:
             remedy=f"columns are named {of_columns}; labels are {of_labels}",
         )
     probs = _normalized_if_rounded(classes.to_numpy(np.float64))
-    return {"probs": probs, "labels": _labels(labels, names, where)[0]}
+    return {"probs": probs, "labels": _label_values(labels, names, where)[0]}
 
 
 def _columns_as_labeled(names: list[str], labels: set[str]) -> list[str]:
@@ -222,7 +222,7 @@ def _normalized_if_rounded(probs: np.ndarray) -> np.ndarray:
     return probs / sums if (abs(sums - 1) < off + 1e-9).all() else probs
 
 
-def _columns_of(frame: pd.DataFrame, where: str) -> Columns:
+def _action_on_columns(frame: pd.DataFrame, where: str) -> Columns:
     """Return the action on a table; columns of text share what their numbers stand for."""
     if not len(frame) or not len(frame.columns):
         raise InputError("data", f"rows and columns in {where!r}", frame)
@@ -258,7 +258,7 @@ def _check_columns(frame: pd.DataFrame, wanted: Sequence[str], where: str) -> No
         raise InputError("data", f"at least one row in {where!r}", "none")
 
 
-def _opened(table: Any) -> tuple[pd.DataFrame, str, Path]:
+def _read_table(table: Any) -> tuple[pd.DataFrame, str, Path]:
     if isinstance(table, pd.DataFrame):
         return table, "the data frame", Path()
     path = existing_file("data", Path(table).expanduser())
@@ -296,7 +296,7 @@ def _csv_format(path: Path) -> dict[str, str]:
     return {"sep": separator, "decimal": "," if comma else "."}
 
 
-def _files(paths: pd.Series, folder: Path, where: str) -> dict[str, Path]:
+def _image_files(paths: pd.Series, folder: Path, where: str) -> dict[str, Path]:
     """Return the files by name; a file in several rows has the row in its name."""
     found: dict[str, Path] = {}
     missing: list[str] = []
@@ -318,7 +318,7 @@ def _files(paths: pd.Series, folder: Path, where: str) -> dict[str, Path]:
     return found
 
 
-def _labels(
+def _label_values(
     values: pd.Series, classes: Sequence[str] | None, where: str
 ) -> tuple[np.ndarray, list[str] | None]:
     missing = np.flatnonzero(values.isna())
