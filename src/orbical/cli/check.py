@@ -119,7 +119,7 @@ def check(
         junit.write_text(junit_xml(rows, str(store), counted_as_failures), encoding="utf-8")
     failed, unsure = (sum(row.outcome == name for row in rows) for name in ("fail", "inconclusive"))
     if format_ == "text":
-        _print(rows, failed, unsure, counted_as_failures)
+        _print_checks(rows, failed, unsure, counted_as_failures)
     else:
         print_results(format_, [asdict(row) for row in rows], [Sheet.of("checks", rows, _COLUMNS)])
     if failed or unsure:
@@ -138,7 +138,7 @@ def _thresholds(side: str, given: list[str] | None) -> dict[str, float | None]:
     return found
 
 
-def _print(rows: list[Check], failed: int, unsure: int, strict: bool) -> None:
+def _print_checks(rows: list[Check], failed: int, unsure: int, strict: bool) -> None:
     for row in rows:
         typer.secho(printable(row), fg=_COLORS[row.outcome])
     if failed or unsure:

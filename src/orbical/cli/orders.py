@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, SupportsFloat
+from typing import SupportsFloat
 
+from .._lazy import xr
 from .._text import percent
 from .arguments import Seed, Store
 from .formats import Cell, Columns, Number, Sheet, format_flags, print_results
 from .scan_tables import position_sheets, share_with_interval
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 @format_flags("json", "csv", "markdown", "latex")

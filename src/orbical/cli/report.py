@@ -66,7 +66,7 @@ def report(
         page = write(
             store,
             out,
-            samples=_count(samples),
+            samples=_number_or_all(samples),
             methods=method,
             with_models=_files_by_name(with_models or []),
             data=arguments.load_data(data, **arguments.image_options(size)),
@@ -77,7 +77,7 @@ def report(
             title=title,
             advance=status.update,
         )
-    written = sum(file.stat().st_size for file in _files(page)) / 1e6
+    written = sum(file.stat().st_size for file in _files_of_report(page)) / 1e6
     console.print(f"report  {page}   ({written:.1f} MB)")
     if page.name == "index.html":
         console.print(
@@ -86,7 +86,7 @@ def report(
         )
 
 
-def _count(samples: str) -> int | None:
+def _number_or_all(samples: str) -> int | None:
     if samples == "all":
         return None
     if not samples.isdigit():
@@ -101,6 +101,6 @@ def _files_by_name(given: list[str]) -> dict[str, str]:
     return dict(one.split("=", 1) for one in given)
 
 
-def _files(page: Path) -> list[Path]:
+def _files_of_report(page: Path) -> list[Path]:
     parts = page.parent / "parts"
     return [page, *parts.iterdir()] if page.name == "index.html" and parts.is_dir() else [page]

@@ -6,12 +6,11 @@ import math
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from .._lazy import xr
 from .._text import counted, number, percent
 from .formats import Cell, Columns, Number, Sheet, print_results
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from ..store import Scan
 
 _MOST_FAILURES = 10
@@ -42,13 +41,13 @@ def print_summary(scan: Scan) -> None:
         words = table[name].attrs["meaning"] if name == "score" else _SHARES[name]
         for place in map(str, table["place"].values):
             values = table[name].sel(place=place).values
-            rows.append([f"{words}, {PLACES[place]}", *(_cell(value, name) for value in values)])
+            rows.append([f"{words}, {PLACES[place]}", *(_in_cell(value, name) for value in values)])
     rows.append(["worst element", *map(str, table["worst_name"].values)])
     rows.append(["invariance gap", *map(number, table["invariance_gap"].values)])
     for name in ("changed", "changed_pairs"):
         if name in table:
-            rows.append([_SHARES[name], *(_cell(share, name) for share in table[name].values)])
-    if (enough := _enough(scan)) is not None:
+            rows.append([_SHARES[name], *(_in_cell(share, name) for share in table[name].values)])
+    if (enough := _enough_for_each(scan)) is not None:
         rows.append(["elements that are enough for the mean", *enough])
     defect = number(table["action_defect"])
     rows.append(["action defect (of the data)", *[defect] * table.sizes["model"]])
@@ -58,7 +57,7 @@ def print_summary(scan: Scan) -> None:
     print_results("text", None, [Sheet(title, ["", *map(str, table["model"].values)], rows)])
 
 
-def _enough(scan: Scan) -> list[Cell] | None:
+def _enough_for_each(scan: Scan) -> list[Cell] | None:
     """Return how many elements each model needs; None for groups whose spectrum is not known."""
     from ..errors import InputError
     from ..nero import enough_elements
@@ -70,7 +69,7 @@ def _enough(scan: Scan) -> list[Cell] | None:
     return [str(count) if count > 0 else f"more than {len(scan.group)}" for count in numbers]
 
 
-def _cell(value: float, name: str) -> str:
+def _in_cell(value: float, name: str) -> str:
     if math.isnan(value):
         return "none"  # no detection at all, say
     return percent(value, 1) if name in _SHARES else number(value)

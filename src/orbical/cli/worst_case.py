@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from .._lazy import xr
 from .._text import number
 from ..errors import InputError
 from . import arguments
 from .formats import Cell, Sheet, print_results, with_interval
 from .scan import print_when_stopped
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 _WHERE = ("at the identity", "at the worst scanned element", "at the worst element found")
 
@@ -86,13 +84,13 @@ def worst_case(
             preprocess=preprocessing_of_scan(preprocess, scan.record.preprocess),
             progress=not quiet,
         )
-        _write(found, out)
+        _write_netcdf(found, out)
         if not quiet:
-            _print(found)
+            _print_means(found)
             typer.echo(f"worst   {out}   (orbical view {store} --worst {out})")
 
 
-def _write(found: xr.Dataset, out: Path) -> None:
+def _write_netcdf(found: xr.Dataset, out: Path) -> None:
     """Write the file at once, so that no half of it is left."""
     arguments.announce_folder(out)
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -104,7 +102,7 @@ def _write(found: xr.Dataset, out: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-def _print(found: xr.Dataset) -> None:
+def _print_means(found: xr.Dataset) -> None:
     """Print a column a model: the mean score at the three places, with intervals."""
     models = [str(model) for model in found["model"].values]
     parts = [found.sel(place=place) for place in found["place"].values]

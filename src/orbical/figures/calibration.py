@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._lazy import xr
 from .._text import percent
 from ..errors import InputError
 from . import style
 from .nero_plots import INTERVAL, aggregate
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -80,8 +80,6 @@ def error_along_orbit(
 
 def _both_ends(array: xr.DataArray) -> xr.DataArray:
     """Return the lower end of the interval, the value and the upper end as a dimension."""
-    import xarray as xr
-
     if array.ndim > 2:
         expected = "(model, element) for an interval in this layout"
         raise InputError("array", expected, f"dimensions {array.dims}")
@@ -142,12 +140,12 @@ def _draw_reliability(axes: Axes, curve: ReliabilityCurve, color: str) -> None:
     axes.add_collection(LineCollection(list(pieces[seen]), **look))
     box = {"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1.5}
     text: style.Look = {"va": "top", "fontsize": 7, "linespacing": 1.4, "bbox": box}
-    axes.text(0.03, 0.97, _in_words("smooth ECE", curve.error), transform=axes.transAxes, **text)
+    axes.text(0.03, 0.97, _in_lines("smooth ECE", curve.error), transform=axes.transAxes, **text)
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="confidence", ylabel="accuracy", aspect="equal")
     axes.grid(True)
 
 
-def _in_words(name: str, found: Interval) -> str:
+def _in_lines(name: str, found: Interval) -> str:
     return (
         f"{name} {float(found.value):.3f}\n"
         f"{percent(found.level)} [{float(found.low):.3f}, {float(found.high):.3f}]\n"
@@ -209,16 +207,16 @@ def _a_panel_each(
     curves: Any, draw: Callable[[Axes, Any, str], None], title: str, width: float | None
 ) -> Figure:
     """Draw the curve of each model in its own panel, in the color of the model."""
-    named, colors = _named(curves, width)
+    named, colors = _by_name(curves, width)
     with style.styled():
-        fig, places, wide = _grid(len(named), title, width)
+        fig, places, wide = _panels(len(named), title, width)
         for axes, (name, curve) in zip(places, named.items(), strict=True):
             draw(axes, curve, colors[name])
             axes.set_title(style.fitted_label(name, wide - 0.3, 9))
     return fig
 
 
-def _named(curves: Any, width: float | None) -> tuple[dict[str, Any], dict[str, str]]:
+def _by_name(curves: Any, width: float | None) -> tuple[dict[str, Any], dict[str, str]]:
     """Check arguments; return the curves of models by name, one alone without, and their colors."""
     style.check_figure_width(width)
     named = dict(curves) if isinstance(curves, Mapping) else {"": curves}
@@ -227,7 +225,7 @@ def _named(curves: Any, width: float | None) -> tuple[dict[str, Any], dict[str, 
     return named, style.model_colors(named)
 
 
-def _grid(count: int, title: str, given: float | None) -> tuple[Figure, list[Axes], float]:
+def _panels(count: int, title: str, given: float | None) -> tuple[Figure, list[Axes], float]:
     """Return a figure, its panels, and the width of a panel in inches."""
     width = given or (style.COLUMN if count == 1 else style.PAGE)
     columns = max(1, min(count, _PER_ROW, int(width / _LEAST)))
@@ -262,7 +260,7 @@ def risk_coverage_plot(
         >>> fig.axes[0].get_xlabel()
         'coverage (share not rejected)'
     """
-    named, colors = _named(curves, width)
+    named, colors = _by_name(curves, width)
     wide = width or style.COLUMN * 1.3
     with style.styled():
         fig = style.figure(wide, wide * 0.72)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._lazy import xr
 from ..errors import InputError, check_name
 from . import nero_plots, style
 from ._layouts import LAYOUTS, Curves, Orbit
 from ._panels import frame_axes, show_picture
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.cm import ScalarMappable
     from matplotlib.figure import Figure
@@ -85,14 +85,14 @@ def embedding(
     check_name("color", color, known)
     array = nero_plots.model_first(array).transpose("model", "sample", "component")
     style.check_figure_width(width)
-    glyphs, orbit = _glyphs(array, responses, image)
+    glyphs, orbit = _chosen_glyphs(array, responses, image)
     with style.styled():
-        fig = _draw(array, color, glyphs, orbit, width)
+        fig = _draw_maps(array, color, glyphs, orbit, width)
         style.write_figure_title(fig, title)
     return fig
 
 
-def _glyphs(
+def _chosen_glyphs(
     array: xr.DataArray, responses: xr.DataArray | None, image: object
 ) -> tuple[list[_Glyph], Orbit | None]:
     """Return the samples to draw next to the map, and their orbit."""
@@ -122,7 +122,7 @@ def _glyphs(
     return glyphs, nero_plots.plotted_orbit(responses, None)
 
 
-def _draw(
+def _draw_maps(
     array: xr.DataArray, color: str, glyphs: list[_Glyph], orbit: Orbit | None, given: float | None
 ) -> Figure:
     models, order = nero_plots.model_names(array)
@@ -149,7 +149,7 @@ def _draw(
         maps.append(axes)
         one = array.isel(model=number)
         key = _scatter(axes, one, array, color)
-        _furnish(axes, array, frame)
+        _label_and_frame(axes, array, frame)
         if model:
             wide = 0.6 * width if glyphs else width / across - 0.2
             short = style.fitted_label(model, wide, 9)
@@ -159,7 +159,7 @@ def _draw(
         if not glyphs and number + across < len(models):
             axes.set_xlabel("")
         if glyphs and orbit is not None:
-            sides = _sides(glyphs, one.values[:, :2])
+            sides = _left_and_right(glyphs, one.values[:, :2])
             for glyphs_here, side in zip(sides, (0, 2), strict=True):
                 inner = outer[number, side].subgridspec(max(beside, 1), 1)
                 for place, glyph in enumerate(glyphs_here):
@@ -168,13 +168,13 @@ def _draw(
                     if glyph.image is not None:  # away from the line to the map
                         corner = (-0.36 if side == 0 else 1.0, 0.68, 0.36, 0.36)
                         show_picture(small.inset_axes(corner), glyph.image)
-                    _lead(fig, small, axes, one.values[glyph.row, :2], side == 0)
+                    _draw_line_to_sample(fig, small, axes, one.values[glyph.row, :2], side == 0)
     if key is not None:
         # Below, where no line to a glyph passes.
         bar = fig.colorbar(
             key, ax=maps, location="bottom", fraction=0.05, pad=0.02, shrink=0.7, aspect=40
         )
-        bar.set_label(textwrap.fill(_meaning(array, color), int(width * 13)))
+        bar.set_label(textwrap.fill(_color_in_words(array, color), int(width * 13)))
         bar.outline.set_visible(False)
         if bar.solids is not None:
             bar.solids.set_alpha(1)
@@ -200,7 +200,7 @@ def _scatter(
     }
     values, everywhere = one[color].values, array[color].values
     if values.dtype.kind not in "iubUSO":  # numbers, not classes
-        low, high = _range(array, color, everywhere)
+        low, high = _color_range(array, color, everywhere)
         order = np.argsort(np.nan_to_num(values), kind="stable")
         look |= {"cmap": style.SEQUENTIAL, "vmin": low, "vmax": high}
         return axes.scatter(places[order, 0], places[order, 1], c=values[order], **look)
@@ -242,7 +242,7 @@ def _write_classes(fig: Figure, maps: list[Axes], color: str) -> None:
             handle.set(alpha=1, sizes=[24])
 
 
-def _range(array: xr.DataArray, color: str, values: Array) -> tuple[float, float]:
+def _color_range(array: xr.DataArray, color: str, values: Array) -> tuple[float, float]:
     if color == "mean" and "limits" in array.attrs:
         low, high = array.attrs["limits"]
         return float(low), float(high)
@@ -255,14 +255,14 @@ def _range(array: xr.DataArray, color: str, values: Array) -> tuple[float, float
     return low, max(float(finite.max()), low + 1e-12)
 
 
-def _meaning(array: xr.DataArray, color: str) -> str:
+def _color_in_words(array: xr.DataArray, color: str) -> str:
     meaning = array.attrs.get("meaning", "response")
     if color in ("mean", "variance"):
         return f"{color} over the orbit: {meaning}"
     return color
 
 
-def _furnish(axes: Axes, array: xr.DataArray, frame: Array) -> None:
+def _label_and_frame(axes: Axes, array: xr.DataArray, frame: Array) -> None:
     """Label the components and set the same frame for every map; their scale has no unit."""
     method = _NAMES.get(array.attrs.get("method", ""), "component")
     low, high = np.nanmin(frame, axis=0), np.nanmax(frame, axis=0)
@@ -276,7 +276,7 @@ def _furnish(axes: Axes, array: xr.DataArray, frame: Array) -> None:
     frame_axes(axes)
 
 
-def _sides(glyphs: list[_Glyph], places: Array) -> tuple[list[_Glyph], list[_Glyph]]:
+def _left_and_right(glyphs: list[_Glyph], places: Array) -> tuple[list[_Glyph], list[_Glyph]]:
     """Return the samples to the left and to the right of the map, each ordered by height."""
     across = sorted(glyphs, key=lambda glyph: places[glyph.row, 0])
     half = -(-len(glyphs) // 2)
@@ -299,7 +299,7 @@ def _draw_glyph(axes: Axes, glyph: _Glyph, model: str, orbit: Orbit, color: str)
     axes.set_title(glyph.name, fontsize=6, fontweight="normal", pad=2)
 
 
-def _lead(fig: Figure, small: Axes, axes: Axes, point: Array, on_left: bool) -> None:
+def _draw_line_to_sample(fig: Figure, small: Axes, axes: Axes, point: Array, on_left: bool) -> None:
     """Circle a sample on the map, and draw a line from its orbit to it."""
     from matplotlib.patches import ConnectionPatch
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._lazy import xr
 from .._text import plain
 from ..errors import InputError, check_name
 from ..tasks import quantity_rounding
@@ -18,7 +19,6 @@ from ._layouts import LAYOUTS, Orbit
 from ._panels import Panel, Sheet, draw_sheet
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.figure import Figure
 
 __all__ = ["aggregate", "averaging", "individual"]
@@ -149,9 +149,7 @@ def individual(
 
 def _with_models(array: xr.DataArray) -> xr.DataArray:
     """Check an array of responses; one without a model gets a nameless one."""
-    from xarray import DataArray
-
-    if not isinstance(array, DataArray):
+    if not isinstance(array, xr.DataArray):
         expected = "responses of orbical.nero, such as individual(scan, sample) or aggregate(scan)"
         raise InputError("array", expected, type(array))
     kind = array.attrs.get("layout")
