@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .arguments import Overwrite
-from .demos import DEMOS, Request, find_demo
+from .demos import DEMOS, DemoOptions, find_demo
 
 
 def demo(
@@ -39,7 +39,7 @@ def demo(
     from .scan_tables import print_summary
 
     console = Console()
-    made = find_demo(name).run(Request(name, out, samples, overwrite, weights))
+    made = find_demo(name).run(DemoOptions(name, out, samples, overwrite, weights))
     print_summary(made.scan)
     for title, figure in made.figures.items():
         console.print(f"figure  {figures.save(figure, out / name / f'{title}.png')}")

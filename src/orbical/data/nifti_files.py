@@ -12,8 +12,7 @@ from .._imports import existing_file, import_extra, reading
 from ..actions import Volumes
 from ..errors import InputError
 from .array_source import check_labels, to_numpy, whole_array
-from .image_files import numbered_image_classes
-from .source import Batch, Source, data_hash, data_stamp
+from .source import Batch, Source, class_indices, data_hash, data_stamp
 
 SUFFIXES = (".nii", ".nii.gz")
 
@@ -63,7 +62,7 @@ class Nifti(Source):
             self.labels = whole_array(labels, "labels")
             check_labels(self.labels, len(self))
         elif len(folders) == len(self):
-            self.labels, self.classes = numbered_image_classes(folders, classes, str(files))
+            self.labels, self.classes = class_indices(folders, classes, str(files))
         self._shape, spacing = _shape_and_spacing(*next(iter(self._files.items())))
         self.action = Volumes(spacing=spacing)
 

@@ -17,8 +17,8 @@ from torch.utils.data import DataLoader, Dataset
 
 from .._trees import Tree, leaves, tree_map
 from .array_source import as_tensor, to_numpy
+from .open_data import as_source
 from .source import Batch, Source, data_hash, is_lazy
-from .sources import as_source
 
 
 class Samples:
@@ -177,7 +177,7 @@ def _unchanged(rows: object) -> Any:
     return rows
 
 
-class Chosen(Source):
+class ChosenSamples(Source):
     """Some samples of a source.
 
     Args:

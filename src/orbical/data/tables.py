@@ -16,8 +16,8 @@ from .._text import common_beginning
 from ..actions import Columns
 from ..errors import InputError
 from .image_files import SUFFIXES as IMAGE_SUFFIXES
-from .image_files import ImageFiles, ImageReader, numbered_image_classes
-from .source import Batch, Source
+from .image_files import ImageFiles, ImageReader
+from .source import Batch, Source, class_indices
 
 SUFFIXES = (".csv", ".tsv", ".parquet")
 _ROWS_FOR_FORMAT = 1000
@@ -330,7 +330,7 @@ def _label_values(
         )
     if values.dtype.kind in "iufb":
         return values.to_numpy(), None if classes is None else [*classes]
-    return numbered_image_classes([str(one) for one in values], classes, where)
+    return class_indices([str(one) for one in values], classes, where)
 
 
 def column_of(given: pd.Series | Sequence[object]) -> np.ndarray:
