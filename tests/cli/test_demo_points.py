@@ -7,14 +7,14 @@ import sys
 import pytest
 
 import orbical as ob
-from orbical.cli.demos import Request, find_demo
+from orbical.cli.demos import DemoOptions, find_demo
 
 pytestmark = pytest.mark.docs
 
 
 @pytest.fixture
 def options(tmp_path):
-    return Request("points", tmp_path, samples=8, overwrite=False)
+    return DemoOptions("points", tmp_path, samples=8, overwrite=False)
 
 
 def test_it_scans_three_networks_and_draws_them(options):

@@ -17,7 +17,7 @@ from PIL import Image
 import orbical as ob
 from orbical.cli.view import first_look
 from orbical.data.preprocessing import ImagePreprocessing
-from orbical.data.samples import Chosen, spread_rows
+from orbical.data.samples import ChosenSamples, spread_rows
 from orbical.errors import InputError
 from orbical.interface import open_session
 from orbical.interface.previews import preview
@@ -366,9 +366,9 @@ def test_chosen_samples_keep_names_labels_and_columns(folder):
     source = ob.data.ImageFolder(folder / "sorted", size=8)
     rows = spread_rows(len(source), 4, source.labels)
     assert sorted(source.labels[rows].tolist()) == [0, 1, 2, 3]
-    some = Chosen(source, rows, source.labels[rows], source.classes, {"k": np.arange(4)})
+    some = ChosenSamples(source, rows, source.labels[rows], source.classes, {"k": np.arange(4)})
     inputs, labels = some.read(1, 3)
     assert inputs.shape == (2, 3, 8, 8)
     assert labels.tolist() == source.labels[rows[1:3]].tolist()
     assert some.names == [source.names[row] for row in rows]
-    assert some.stamp() != Chosen(source, rows[::-1], None, None, {}).stamp()
+    assert some.stamp() != ChosenSamples(source, rows[::-1], None, None, {}).stamp()

@@ -14,8 +14,8 @@ from PIL import Image
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset
 
 import orbical as ob
+from orbical.data.open_data import as_source
 from orbical.data.samples import Samples
-from orbical.data.sources import as_source
 from orbical.errors import InputError
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (6, 8, 8, 3), np.uint8)

@@ -12,7 +12,7 @@ from orbical.data import tables
 
 def opened(folder: Path, name: str, text: str):
     (folder / name).write_text(text)
-    return tables._opened(folder / name)[0]
+    return tables._read_table(folder / name)[0]
 
 
 @pytest.mark.parametrize("separator", [";", "\t", "|"])

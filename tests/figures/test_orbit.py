@@ -347,14 +347,22 @@ def test_rounding_errors_of_a_calculator_have_one_color(layout):
     from ase.build import molecule
     from ase.calculators.emt import EMT
 
-    def drawn(calculator):
+    def drawn(calculator, metric="energy_vs_consensus"):
         group = SLIGHT[layout]
         scan = ob.scan(calculator, [molecule("CH3OH")], group=group, task="atoms", progress=False)
-        response = ob.nero.aggregate(scan, metric="energy_vs_consensus")
+        response = ob.nero.aggregate(scan, metric=metric)
         assert response.attrs["layout"] == layout
         panel, bar = ob.figures.aggregate(response).axes
         (image,) = [*panel.images, *panel.collections]
         return image.norm(image.get_array().ravel()), bar.get_ylabel().replace("\n", " ")
+
+    class Single(EMT):
+        """In single precision, as networks compute."""
+
+        def calculate(self, atoms=None, *args, **kwargs):
+            super().calculate(atoms, *args, **kwargs)
+            self.results["energy"] = float(np.float32(self.results["energy"]))
+            self.results["forces"] = self.results["forces"].astype(np.float32)
 
     class Tilted(EMT):
         """Off by 1e-6 eV along one axis."""
@@ -366,6 +374,10 @@ def test_rounding_errors_of_a_calculator_have_one_color(layout):
     colors, words = drawn(EMT())
     assert colors.max() < 1e-3  # of 1e-9 eV
     assert "equal up to rounding" in words
+    for metric in ("score", "energy_vs_consensus"):
+        colors, words = drawn(Single(), metric)
+        assert colors.max() < 1e-2  # of 1e-4 of the size, up to which they are called equivariant
+        assert "equal up to rounding" in words
     colors, words = drawn(Tilted())
     assert colors.max() == 1  # what differs is seen
     assert "rounding" not in words

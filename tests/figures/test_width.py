@@ -58,6 +58,47 @@ def test_long_names_fit_a_column(spec: str) -> None:
         assert box.x1 <= COLUMN * fig.dpi + 2
 
 
+LONG = "a name that is as long as a sentence about the network, the class or the page it is of"
+
+
+def drawn_with_long_names(kind: str) -> Figure:
+    """A figure with one long name: what it is of says the kind."""
+    if kind == "title":
+        return ob.figures.aggregate(responses("dihedral:4"), title=LONG, width=COLUMN)
+    if kind == "label":
+        one = responses("dihedral:4").expand_dims(sample=[17]).assign_coords(label=LONG)
+        return ob.figures.individual(one, np.eye(8)[None])
+    if kind == "class":
+        names = [f"{number}: {LONG}" for number in range(8)]
+        places = np.random.default_rng(0).random((8, 2))
+        array = xr.DataArray(places, dims=("sample", "component"))
+        return ob.figures.embedding(array.assign_coords(kind=("sample", names)), color="kind")
+    if kind == "group":
+        return ob.figures.group_picture(
+            "dihedral:4*time_reversal*translations:2:1*permutations:3", "flips", width=2.5
+        )
+    curve = ob.selective.risk_coverage([0.9, 0.8, 0.7], [True, False, True])
+    return ob.figures.risk_coverage_plot({LONG: curve})
+
+
+@pytest.mark.parametrize("kind", ["title", "label", "class", "group", "model"])
+def test_long_names_are_broken_or_lose_their_middle(kind: str) -> None:
+    """They ran out of the figure on the right, on both sides, or took the place of its axes."""
+    fig = drawn_with_long_names(kind)
+    fig.canvas.draw()
+    texts = [axes.title for axes in fig.axes if axes.get_title()]
+    texts += [text for legend in fig.legends for text in legend.get_texts()]
+    texts += [text for axes in fig.axes for text in axes.texts]
+    texts += [fig._suptitle] if kind == "title" else []
+    for text in texts:
+        box = text.get_window_extent()
+        assert -2 <= box.x0 <= box.x1 <= fig.get_figwidth() * fig.dpi + 2, text.get_text()
+    said = "\n".join(text.get_text() for text in texts)
+    assert LONG.replace(" ", "") in said.replace("\n", "").replace(" ", "") or "…" in said
+    widest = max(axes.get_window_extent().width for axes in fig.axes)
+    assert widest > 0.15 * fig.get_figwidth() * fig.dpi
+
+
 def test_plots_that_do_not_fit_beside_each_other_go_below() -> None:
     wide = ob.figures.aggregate(responses("flips"))
     narrow = ob.figures.aggregate(responses("flips"), width=COLUMN)

@@ -206,7 +206,7 @@ KINDS = ["f4", "f8", "i8", "?", "c16", "U3", "f2", "M8[s]", ">f8", "u8"]
 
 def outputs(folder: Path) -> Attack:
     """Return an attack that saves outputs of odd shapes, kinds and values, and checks them."""
-    from orbical.data.array_files import _FORMS
+    from orbical.data.array_files import _SETS_OF_NAMES
 
     path = folder / "outputs.npz"
 
@@ -227,7 +227,7 @@ def outputs(folder: Path) -> Attack:
             return values.reshape(shape).astype(rng.choice(KINDS))
 
     def attack(rng: random.Random) -> None:
-        names = rng.choice(_FORMS) if rng.random() < 0.8 else rng.sample(NAMES, 3)
+        names = rng.choice(_SETS_OF_NAMES) if rng.random() < 0.8 else rng.sample(NAMES, 3)
         arrays = {name: odd(rng) if rng.random() < 0.4 else sound[name] for name in names}
         np.savez(path, **arrays)  # type: ignore[arg-type]
         classes = ["max_ece", "max_nll", "min_accuracy", "max_smooth_ece"]

@@ -26,7 +26,7 @@ def linear(seed: int = 0) -> torch.nn.Module:
     return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
 
 
-def small_store(path: Path) -> ob.Scan:
+def small_store(path: Path, overwrite: bool = False) -> ob.Scan:
     """Scan 6 digits by two models in 3 units each, onto disk."""
     images, labels = ob.datasets.digits()
     models = {"plain": linear(), "other": linear(1)}
@@ -36,6 +36,7 @@ def small_store(path: Path) -> ob.Scan:
         group="rotations:3",
         task="classification",
         out=path,
+        overwrite=overwrite,
         chunk=2,
         progress=False,
     )

@@ -209,6 +209,17 @@ def test_an_empty_folder_can_be_overwritten_and_others_cannot(tmp_path):
     assert (tmp_path / "thesis" / "chapter.tex").read_text() == "words"
 
 
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_what_is_in_the_way_of_a_scan_and_is_kept_is_answered_with_another_folder(
+    tmp_path, overwrite
+):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.tex").write_text("words")
+    for path in (tmp_path / "thesis", tmp_path / "thesis" / "chapter.tex"):
+        with pytest.raises(StoreError, match="choose another folder"):
+            small_store(path, overwrite=overwrite)
+
+
 def assert_overwritten(path):
     images, labels = ob.datasets.digits()
     scan = ob.scan(

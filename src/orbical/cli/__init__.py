@@ -41,7 +41,6 @@ _METAVARS = {  # of options by their names: types would say less
     "NAME": {"label_column", "model", "path_column"},
     "NAME,NAME": {"columns", "quantities"},
     "NAMES": {"classes", "names"},
-    "NUMBER|auto": {"batch_size", "chunk", "threads"},
     "PIXELS": {"size"},
     "SCORE": {"score"},
     "STEPS": {"preprocess"},

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from .._text import number, percent
-from .arguments import Import, Store, open_scan
-from .formats import Cell, Number, Sheet, format_flags, print_results
+from .arguments import Import, Seed, Store, open_scan
+from .formats import Columns, Number, Sheet, format_flags, print_results
 
 
 @format_flags("json", "csv", "markdown")
@@ -18,7 +18,7 @@ def advise(
     coverage: float = 0.9,
     margin: float = 0.02,
     level: float = 0.95,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
+    seed: Seed = 0,
     code: Annotated[bool, typer.Option("--code")] = False,
     imports: Import = None,
     format_: str = "text",
@@ -53,25 +53,14 @@ def advise(
         for one in found
         for remedy in one.remedies
     ]
-    headings = ["remedy", "gain", "accuracy", "ECE", "acts on", "passes"]
     sheets = []
     for one in found:
         shown = one.remedies if format_ != "text" else [r for r in one.remedies if r.helps]
-        rows: list[list[Cell]] = [
-            [
-                remedy.name,
-                Number(remedy.gain, interval=(remedy.low, remedy.high)),
-                *(_change(remedy.before, remedy.after, name)
-                  for name in ("accuracy", "pooled_ece", "answered")),
-                str(remedy.passes),
-            ]
-            for remedy in shown
-        ]  # fmt: skip
-        if rows:
-            sheets.append(Sheet(one.model, headings, rows, corner="model"))
+        if shown:
+            sheets.append(Sheet.of(one.model, shown, _COLUMNS, corner="model"))
         if format_ == "text":
             typer.echo(f"{one.model}: {one.sentence}")
-            if rows:
+            if shown:
                 typer.echo("")
                 print_results("text", None, sheets[-1:])
             for expected in one.expectations:
@@ -87,8 +76,18 @@ def advise(
         print_results(format_, [one.to_dict() for one in found], sheets, records=records)
 
 
-def _change(before: dict[str, float], after: dict[str, float], name: str) -> str:
+def _change(remedy: Any, name: str) -> str:
     """Write a share before and after; nothing for scores, which have none."""
-    if name not in before:
-        return number(after["score"]) if name == "accuracy" else "-"
-    return f"{percent(before[name], 1)} to {percent(after[name], 1)}"
+    if name not in remedy.before:
+        return number(remedy.after["score"]) if name == "accuracy" else "-"
+    return f"{percent(remedy.before[name], 1)} to {percent(remedy.after[name], 1)}"
+
+
+_COLUMNS: Columns = {
+    "remedy": lambda one: one.name,
+    "gain": lambda one: Number(one.gain, interval=(one.low, one.high)),
+    "accuracy": lambda one: _change(one, "accuracy"),
+    "ECE": lambda one: _change(one, "pooled_ece"),
+    "acts on": lambda one: _change(one, "answered"),
+    "passes": lambda one: str(one.passes),
+}

@@ -81,6 +81,30 @@ Store = Annotated[
         help="A saved scan, such as run.zarr or s3://bucket/run.zarr.",
     ),
 ]
+Data = Annotated[str | None, typer.Option("--data", "-d")]
+Models = Annotated[list[str] | None, typer.Option("--model", "-m", metavar="NAME=SOURCE")]
+Names = Annotated[str | None, typer.Option(metavar="NAMES")]
+Overwrite = Annotated[bool, typer.Option("--overwrite")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q")]
+Seed = Annotated[int, typer.Option(min=0)]
+Size = Annotated[
+    str | None,
+    typer.Option(help="For images in files, as for the scan: PIXELS or HEIGHTxWIDTH."),
+]
+Unlabeled = Annotated[bool, typer.Option("--unlabeled")]
+
+
+def number_or_text(text: str) -> int | str:
+    """Read an option that is a number or a word, such as `auto`.
+
+    >>> number_or_text("8"), number_or_text("auto")
+    (8, 'auto')
+    """
+    return int(text) if text.isdigit() else text
+
+
+NumberOrAuto = Annotated[Any, typer.Option(parser=number_or_text, metavar="NUMBER|auto")]
+Out = Annotated[Any, typer.Option("--out", "-o", parser=path_or_url, metavar="FOLDER")]
 Read = Annotated[
     str | None, typer.Option(help="package.module:function that converts raw outputs for the task.")
 ]
@@ -229,9 +253,9 @@ def task_options(task: str, given: Options, option: str = "") -> Options:
     return {name: given[name] for name in takers}
 
 
-def load_data(text: str, **images: object) -> object:
-    """Read the data set of a command: a path, an import path, a COCO folder or a built-in name."""
-    return load_data_and_classes(text, **images)[0]
+def load_data(text: str | None, **images: object) -> object:
+    """Read a data set: a path, an import path, a COCO folder or a built-in name; None for None."""
+    return None if text is None else load_data_and_classes(text, **images)[0]
 
 
 def load_data_and_classes(text: str, **images: object) -> tuple[object, list[str] | None]:

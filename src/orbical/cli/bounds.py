@@ -83,11 +83,11 @@ def bounds(
 
     if store is not None:
         scan = load(store)
-        ids = _orbits(scan, orbits, data, tolerance)
+        ids = _orbits_of_scan(scan, orbits, data, tolerance)
         names = scan.models if model is None else [model]
         tables = {name: OrbitTable.from_scan(scan, name, orbit=ids) for name in names}
         found = {name: classification(table, bins=bins) for name, table in tables.items()}
-        _show(found, format_)
+        _print_found(found, format_)
         if format_ == "text" and any(_is_unmatched(each) for each in found.values()):
             typer.secho(_ESTIMATE, fg="yellow")
         return
@@ -96,17 +96,17 @@ def bounds(
     if not group:
         remedy = "pass for example --group cyclic:4"
         raise InputError("--group", "a group with --data", "none", remedy=remedy)
-    arrays = _read(data)
+    arrays = _read_data(data)
     comparison = compare_groups(
         (arrays["x"], arrays["y"]),
         group,
         tolerance=tolerance,
-        action=_action(arrays["x"]),
+        action=_action_of_shape(arrays["x"]),
         representation=representation,
         progress=True,
     )
     predicted = {"confidence", "predicted"} & arrays.keys()
-    found = {name: _of_data(arrays, name, tolerance, bins) for name in group if predicted}
+    found = {name: _bounds_of_data(arrays, name, tolerance, bins) for name in group if predicted}
     if format_ == "json":
         bounded = {"bounds": _as_json(found)} if found else {}
         print_json(comparison.to_dict() | bounded)
@@ -114,10 +114,10 @@ def bounds(
         print_results(format_, comparison.rows(), _comparison_sheets(comparison))
     else:
         _print_comparison(comparison)
-        _show(found, format_)
+        _print_found(found, format_)
 
 
-def _orbits(
+def _orbits_of_scan(
     scan: Scan, ids: Path | None, data: Path | None, tolerance: float | None
 ) -> Orbits | np.ndarray | None:
     """Return the orbits of a scan from a file or by matching; None if the scan contains them."""
@@ -130,11 +130,11 @@ def _orbits(
         known: np.ndarray = read_npy(ids, "--orbits")
         return known
     if data is not None:
-        x, count = _read(data)["x"], scan.record.data.samples
+        x, count = _read_data(data)["x"], scan.record.data.samples
         if len(x) != count:
             expected = f"the {count} samples of the scan"
             raise InputError("--data", expected, f"{len(x)} in {data.name}")
-        return match_orbits(x, scan.group, tolerance=tolerance, action=_action(x))
+        return match_orbits(x, scan.group, tolerance=tolerance, action=_action_of_shape(x))
     if "orbit" in scan.data:
         return None
     if "input" in scan.data:  # of one field; what has several is matched by --orbits alone
@@ -149,7 +149,7 @@ def _orbits(
     )
 
 
-def _read(path: Path) -> Options:
+def _read_data(path: Path) -> Options:
     if path.is_dir():
         raise InputError(
             "--data",
@@ -165,20 +165,20 @@ def _read(path: Path) -> Options:
     return arrays
 
 
-def _action(x: np.ndarray) -> Action | None:
+def _action_of_shape(x: np.ndarray) -> Action | None:
     """Return the action by shape: images `[N, C, H, W]`, volumes `[N, C, D, H, W]`, or points."""
     from ..actions import Images, Volumes
 
     return {4: Images(), 5: Volumes()}.get(x.ndim)
 
 
-def _of_data(arrays: Options, name: str, tolerance: float | None, bins: int) -> Bounds:
+def _bounds_of_data(arrays: Options, name: str, tolerance: float | None, bins: int) -> Bounds:
     from ..bounds import OrbitTable, classification
     from ..groups import parse
 
     x = arrays["x"]
     outputs = {key: arrays[key] for key in ("confidence", "predicted") if key in arrays}
-    matching: Options = {"tolerance": tolerance, "action": _action(x)}
+    matching: Options = {"tolerance": tolerance, "action": _action_of_shape(x)}
     table = OrbitTable.from_data(x, arrays["y"], parse(name), **matching, **outputs)
     return classification(table, bins=bins)
 
@@ -187,7 +187,7 @@ def _as_json(found: dict[str, Bounds]) -> dict[str, object]:
     return {name: each.to_dict() for name, each in found.items()}
 
 
-def _show(found: dict[str, Bounds], format_: str) -> None:
+def _print_found(found: dict[str, Bounds], format_: str) -> None:
     if format_ == "text":
         for name, each in found.items():
             _print_bounds(name, each)
@@ -197,7 +197,7 @@ def _show(found: dict[str, Bounds], format_: str) -> None:
             for name, each in found.items()
             for key, bound in each.items()
         ]
-        sheets = [_sheet(name, each)[0] for name, each in found.items()]
+        sheets = [_sheet_and_missing(name, each)[0] for name, each in found.items()]
         print_results(format_, _as_json(found), sheets, records=rows)
 
 
@@ -223,11 +223,11 @@ def _print_bounds(name: str, found: Bounds) -> None:
     if about["averaged"]:
         differ = "The outputs differ within an orbit; these are the bounds of their mean."
         typer.secho(differ, fg="yellow")
-    typer.echo(_price(found))
+    typer.echo(_on_cost(found))
     if found["sharp_upper"].applies:
-        typer.echo(f"\n{_interval(found)}")
+        typer.echo(f"\n{_interval_as_text(found)}")
     typer.echo()
-    sheet, missing = _sheet("", found)
+    sheet, missing = _sheet_and_missing("", found)
     print_results("text", None, [sheet])
     for reason, titles in missing.items():
         typer.secho(f"does not apply: {reason} ({'; '.join(titles)})", dim=True)
@@ -252,7 +252,7 @@ def _own_accuracy(about: Mapping[str, float | None]) -> str:
     return f" This model averaged over its orbits: {value}. The model itself: {in_column(own)}."
 
 
-def _sheet(name: str, found: Bounds) -> tuple[Sheet, dict[str, list[str]]]:
+def _sheet_and_missing(name: str, found: Bounds) -> tuple[Sheet, dict[str, list[str]]]:
     """Return the bounds that have a value, and the others by the reason why they have none."""
     from ..bounds import TITLES
 
@@ -272,7 +272,7 @@ def _sheet(name: str, found: Bounds) -> tuple[Sheet, dict[str, list[str]]]:
     return Sheet(name, ["statement", "bound", ""], rows, corner="model"), missing
 
 
-def _price(found: Bounds) -> str:
+def _on_cost(found: Bounds) -> str:
     """Return what holds for a model that need not be invariant, beside what was measured."""
     broken, needed, about = found["broken_symmetry"], found["broken_at_least"], found.about
     if not broken.applies:
@@ -293,7 +293,7 @@ def _price(found: Bounds) -> str:
     return text
 
 
-def _interval(found: Bounds, width: int = 50) -> str:
+def _interval_as_text(found: Bounds, width: int = 50) -> str:
     """Draw the interval, with the model's own ECE, as a line of text."""
     low, high = float(found["forced_ece"]), float(found["sharp_upper"])
 
@@ -316,7 +316,7 @@ def _interval(found: Bounds, width: int = 50) -> str:
 
 def _print_comparison(comparison: Comparison) -> None:
     for row in comparison.rows()[1:]:
-        typer.echo(printable(_answer(row)))
+        typer.echo(printable(_on_group(row)))
     typer.echo()
     notes = {
         "matched": "share of samples that share their orbit with another",
@@ -336,12 +336,12 @@ def _comparison_sheets(comparison: Comparison) -> list[Sheet]:
     sheets = []
     for columns in (_COLUMNS, _MORE):
         shown = {keys: columns[keys] for keys in columns if rows[0].keys() >= {*keys.split()}}
-        cells = [[_cell(*(row[key] for key in keys.split())) for keys in shown] for row in rows]
+        cells = [[_cell_of(*(row[key] for key in keys.split())) for keys in shown] for row in rows]
         sheets.append(Sheet("", [*shown.values()], cells))
     return sheets
 
 
-def _answer(row: dict[str, Any]) -> str:
+def _on_group(row: dict[str, Any]) -> str:
     """Return the answer for a group in a sentence."""
     name, low, high = row["group"], row["neighbor_low"], row["neighbor_high"]
     best = row.get("accuracy_ceiling", row.get("error_floor"))
@@ -362,7 +362,7 @@ def _answer(row: dict[str, Any]) -> str:
     return f"No {name}-invariant model is more accurate than {value} on these samples."
 
 
-def _cell(*values: Any) -> Cell:
+def _cell_of(*values: Any) -> Cell:
     if len(values) > 1:
         return "-" if values[0] is None else Span(*values)
     (value,) = values

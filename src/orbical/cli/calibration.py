@@ -15,7 +15,7 @@ import typer
 
 from .._text import p_value, percent
 from ..errors import InputError
-from .arguments import Import, open_scan, path_or_url, save_figure
+from .arguments import Import, Seed, open_scan, path_or_url, save_figure
 from .formats import Cell, Number, Sheet, Span, format_flags, print_results
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def calibration(
     bins: int = 15,
     level: float = 0.95,
     resamples: int | None = None,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
+    seed: Seed = 0,
     figure: Path | None = None,
     imports: Import = None,
     format_: str = "text",
@@ -83,7 +83,7 @@ def calibration(
             raise InputError("FILES", "none with --runs", given[0])
         if figure is not None:
             raise InputError("--figure", "none with --runs", "one")
-        _show_runs(dict(map(_matching, runs)), settings, format_)
+        _show_runs(dict(map(_name_and_files, runs)), settings, format_)
         return
     if not given:
         raise InputError("FILES", "outputs.npz, run.zarr or --runs NAME=PATTERN", "none")
@@ -101,18 +101,18 @@ def _show_outputs(paths: list[Path], settings: _Draws, figure: Path | None, form
     names = [path.stem for path in paths]
     if len(set(names)) < len(names):
         names = [str(path) for path in paths]
-    outputs = {name: _read(path) for name, path in zip(names, paths, strict=True)}
-    tables = {name: _numbers(_table(name, one, settings)) for name, one in outputs.items()}
+    outputs = {name: _outputs_of_file(path) for name, path in zip(names, paths, strict=True)}
+    tables = {name: _as_rows(_measured(name, one, settings)) for name, one in outputs.items()}
     several = len(outputs) > 1  # else pandas need not be imported
     differences = compare_outputs(outputs, **settings).to_dict("records") if several else []
     if figure is not None:
-        _draw(outputs, figure, settings)
+        _draw_reliability(outputs, figure, settings)
     if format_ == "latex":
         cells = {
             name: {measure: Number(row["value"]) for measure, row in table.items()}
             for name, table in tables.items()
         }
-        sheets = [_by_method(cells, "outputs")]
+        sheets = [_sheet_by_method(cells, "outputs")]
     else:
         sheets = [_measure_sheet(name, table, settings) for name, table in tables.items()]
     pairs = groupby(differences, lambda row: (row["a"], row["b"]))
@@ -134,7 +134,7 @@ def _show_outputs(paths: list[Path], settings: _Draws, figure: Path | None, form
     print_results(format_, content, sheets + compared, footer if compared else "", records)
 
 
-def _matching(text: str) -> tuple[str, list[Path]]:
+def _name_and_files(text: str) -> tuple[str, list[Path]]:
     """Return the name and the files of `NAME=PATTERN`."""
     name, equals, pattern = text.partition("=")
     if not equals or not name or not pattern:
@@ -145,7 +145,7 @@ def _matching(text: str) -> tuple[str, list[Path]]:
     return name, paths
 
 
-def _read(path: Path) -> Row:
+def _outputs_of_file(path: Path) -> Row:
     from ..data import read_outputs
 
     try:
@@ -156,7 +156,7 @@ def _read(path: Path) -> Row:
         raise InputError("FILES", problem=str(error)) from error
 
 
-def _table(name: str, outputs: Row, settings: _Draws) -> dict[str, Interval]:
+def _measured(name: str, outputs: Row, settings: _Draws) -> dict[str, Interval]:
     from ..calibration import measure_table
 
     try:
@@ -165,7 +165,7 @@ def _table(name: str, outputs: Row, settings: _Draws) -> dict[str, Interval]:
         raise InputError("FILES", problem=f"{name}: {error}") from error
 
 
-def _numbers(table: dict[str, Interval]) -> dict[str, Row]:
+def _as_rows(table: dict[str, Interval]) -> dict[str, Row]:
     fields = ("value", "low", "high", "calibrated", "calibrated_low", "calibrated_high")
     return {
         name: {field: float(getattr(found, field)) for field in fields} | {"caution": found.caution}
@@ -173,7 +173,7 @@ def _numbers(table: dict[str, Interval]) -> dict[str, Row]:
     }
 
 
-def _draw(outputs: dict[str, Row], path: Path, settings: _Draws) -> None:
+def _draw_reliability(outputs: dict[str, Row], path: Path, settings: _Draws) -> None:
     from ..calibration import reliability_curve, top_label
     from ..figures.calibration import reliability_diagram
 
@@ -241,7 +241,7 @@ def _difference_sheet(a: str, b: str, rows: Iterable[Row], level: float) -> Shee
     return Sheet(f"{a} minus {b}", headings, cells, caption=caption, corner="models")
 
 
-def _by_method(cells: Mapping[str, Mapping[str, Number]], corner: str) -> Sheet:
+def _sheet_by_method(cells: Mapping[str, Mapping[str, Number]], corner: str) -> Sheet:
     """Return a row for each method and a column for each measure."""
     listed = list(dict.fromkeys(key for row in cells.values() for key in row))
     rows = [[name, *(row.get(key, "--") for key in listed)] for name, row in cells.items()]
@@ -253,7 +253,7 @@ def _show_runs(methods: dict[str, list[Path]], settings: _Draws, format_: str) -
     few: _Draws = {**settings, "resamples": 20}
     cells: dict[str, dict[str, Number]] = {}
     for name, paths in methods.items():
-        tables = [_numbers(_table(str(path), _read(path), few)) for path in paths]
+        tables = [_as_rows(_measured(str(path), _outputs_of_file(path), few)) for path in paths]
         values = {
             measure: [table[measure]["value"] for table in tables if measure in table]
             for measure in tables[0]
@@ -268,7 +268,7 @@ def _show_runs(methods: dict[str, list[Path]], settings: _Draws, format_: str) -
         for name, table in cells.items()
         for measure, number in table.items()
     ]
-    sheet = _by_method(cells, "method")
+    sheet = _sheet_by_method(cells, "method")
     if format_ != "latex":
         measured = dict.fromkeys(key for row in cells.values() for key in row)
         rows = [[_titled(key), *(row.get(key, "-") for row in cells.values())] for key in measured]

@@ -14,7 +14,7 @@ from .._imports import existing_file
 from .._text import printable
 from ..errors import InputError
 from .arguments import Import, Options, Store, announce_folder
-from .formats import Cell, Number, Sheet, Span, format_flags, print_results
+from .formats import Columns, Number, Sheet, Span, format_flags, print_results
 
 if TYPE_CHECKING:
     from ..checks import Check
@@ -119,9 +119,9 @@ def check(
         junit.write_text(junit_xml(rows, str(store), counted_as_failures), encoding="utf-8")
     failed, unsure = (sum(row.outcome == name for row in rows) for name in ("fail", "inconclusive"))
     if format_ == "text":
-        _print(rows, failed, unsure, counted_as_failures)
+        _print_checks(rows, failed, unsure, counted_as_failures)
     else:
-        print_results(format_, [asdict(row) for row in rows], [_sheet(rows)])
+        print_results(format_, [asdict(row) for row in rows], [Sheet.of("checks", rows, _COLUMNS)])
     if failed or unsure:
         raise typer.Exit(1 if failed or counted_as_failures else INCONCLUSIVE)
 
@@ -138,7 +138,7 @@ def _thresholds(side: str, given: list[str] | None) -> dict[str, float | None]:
     return found
 
 
-def _print(rows: list[Check], failed: int, unsure: int, strict: bool) -> None:
+def _print_checks(rows: list[Check], failed: int, unsure: int, strict: bool) -> None:
     for row in rows:
         typer.secho(printable(row), fg=_COLORS[row.outcome])
     if failed or unsure:
@@ -147,21 +147,15 @@ def _print(rows: list[Check], failed: int, unsure: int, strict: bool) -> None:
         typer.echo(f"{failed} of {len(rows)} checks failed{doubt}")
 
 
-def _sheet(rows: list[Check]) -> Sheet:
-    cells: list[list[Cell]] = [
-        [
-            row.model,
-            row.name,
-            row.what,
-            Number(row.value),
-            Span(row.low, row.high),
-            Number(row.limit),
-            f"{row.outcome}{row.outlook and ': '}{row.outlook}",
-        ]
-        for row in rows
-    ]
-    headings = ["model", "threshold", "what", "value", "interval", "limit", "outcome"]
-    return Sheet("checks", headings, cells)
+_COLUMNS: Columns = {
+    "model": lambda row: row.model,
+    "threshold": lambda row: row.name,
+    "what": lambda row: row.what,
+    "value": lambda row: Number(row.value),
+    "interval": lambda row: Span(row.low, row.high),
+    "limit": lambda row: Number(row.limit),
+    "outcome": lambda row: f"{row.outcome}{row.outlook and ': '}{row.outlook}",
+}
 
 
 def junit_xml(rows: list[Check], suite: str, strict: bool) -> str:

@@ -10,7 +10,7 @@ import typer
 
 from .._text import number, percent
 from ..errors import InputError, check_name
-from .arguments import Options, Store, open_scan, save_figure
+from .arguments import Options, Seed, Store, open_scan, save_figure
 from .formats import Cell, Sheet, format_flags, print_results, with_interval
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def conformal(
     calibrate: Annotated[list[str] | None, typer.Option("--calibrate", metavar="WHERE")] = None,
     share: float = 0.5,
     level: float = 0.95,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
+    seed: Seed = 0,
     figure: Path | None = None,
     format_: str = "text",
 ) -> None:

@@ -7,14 +7,15 @@ from typing import Annotated
 
 import typer
 
-from .demos import DEMOS, Request, find_demo
+from .arguments import Overwrite
+from .demos import DEMOS, DemoOptions, find_demo
 
 
 def demo(
     name: Annotated[str, typer.Argument(metavar="NAME")] = "digits",
     out: Path = Path("orbical-demo"),
     weights: Path | None = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite")] = False,
+    overwrite: Overwrite = False,
     samples: Annotated[int | None, typer.Option(min=1)] = None,
     view: bool = True,
 ) -> None:
@@ -38,7 +39,7 @@ def demo(
     from .scan_tables import print_summary
 
     console = Console()
-    made = find_demo(name).run(Request(name, out, samples, overwrite, weights))
+    made = find_demo(name).run(DemoOptions(name, out, samples, overwrite, weights))
     print_summary(made.scan)
     for title, figure in made.figures.items():
         console.print(f"figure  {figures.save(figure, out / name / f'{title}.png')}")

@@ -7,8 +7,18 @@ from typing import Annotated
 import typer
 
 from .._text import counted, percent
-from .arguments import Import, Store, open_scan
-from .formats import Cell, Number, Sheet, format_flags, print_results
+from .arguments import Import, Seed, Store, open_scan
+from .formats import Columns, Number, Sheet, format_flags, print_results
+
+_COLUMNS: Columns = {
+    "failure": lambda one: f"{one.column} {one.value} {one.where}".strip(),
+    "share wrong": lambda one: Number(one.wrong),
+    "confidence": lambda one: Number(one.confidence),
+    "harm": lambda one: Number(one.harm),
+    "harm of others": lambda one: Number(one.others),
+    "harm elsewhere": lambda one: Number(one.elsewhere),
+    "samples": lambda one: str(one.samples),
+}
 
 
 @format_flags("json", "csv", "markdown")
@@ -18,7 +28,7 @@ def failures(
     clusters: Annotated[int, typer.Option(min=0)] = 0,
     most: Annotated[int, typer.Option(min=1)] = 10,
     level: float = 0.95,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
+    seed: Seed = 0,
     imports: Import = None,
     format_: str = "text",
 ) -> None:
@@ -44,16 +54,6 @@ def failures(
 
     scan = open_scan(store)
     found = find(scan, by or None, clusters=clusters, most=most, level=level, seed=seed)
-    headings = ["failure", "share wrong", "confidence", "harm", "harm of others"]
-    headings += ["harm elsewhere", "samples"]
-    rows: list[list[Cell]] = [
-        [
-            f"{one.column} {one.value} {one.where}".strip(),
-            *map(Number, (one.wrong, one.confidence, one.harm, one.others, one.elsewhere)),
-            str(one.samples),
-        ]
-        for one in found
-    ]
     if format_ == "text":
         typer.echo(str(found))
         if found.found:
@@ -64,5 +64,5 @@ def failures(
             )
     else:
         records = [one.to_dict() for one in (*found.found, *found.open)]
-        sheet = Sheet("failures", headings, rows)
+        sheet = Sheet.of("failures", found, _COLUMNS)
         print_results(format_, found.to_dict(), [sheet], records=records)

@@ -55,6 +55,8 @@ class Span(NamedTuple):
 
 
 Cell = str | Number | Span
+Columns = dict[str, Callable[[Any], Cell]]
+"""The columns of a table by their headings: how each writes a row."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,16 @@ class Sheet:
     about: str = ""
     caption: str = ""
     corner: str = ""
+
+    @classmethod
+    def of(cls, name: str, rows: Iterable[Any], columns: Columns, **texts: str) -> Sheet:
+        """Make a table with a row for each object.
+
+        >>> Sheet.of("", [0.5], {"share": Number, "as text": str}).rows
+        [[Number(value=0.5, spread=None, interval=None, note='', bold=False), '0.5']]
+        """
+        cells = [[write(row) for write in columns.values()] for row in rows]
+        return cls(name, [*columns], cells, **texts)
 
 
 def format_flags(*formats: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

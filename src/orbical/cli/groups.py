@@ -41,17 +41,17 @@ def groups(
     from ..groups import CATALOG, PARTS, parse
 
     entry = CATALOG.get((name or "").partition(":")[0])
-    chosen = _examples()
+    chosen = _example_groups()
     if name is not None:
         chosen = [parse(entry.example if entry and name in CATALOG else name)]
     if draw is not None:
         from ..figures import group_picture
 
         save_figure(group_picture(*chosen), draw, "--draw")
-    facts = [_facts(group) for group in chosen]
+    facts = [_facts_of_group(group) for group in chosen]
     if name is None:
         rows = [
-            [group.spec, f"{len(group):,}", _exact_to(group, ""), _parts(group), group.measure]
+            [group.spec, f"{len(group):,}", _exact_to(group, ""), _moves(group), group.measure]
             for group in chosen
         ]
         headings = ["group", "elements", "exact to", "moves", "measure"]
@@ -65,7 +65,7 @@ def groups(
         print_json({**facts[0], "elements": elements})
     else:
         about = {"usage": entry.usage, "about": entry.summary} if entry and "*" not in name else {}
-        _print(chosen[0], about | ({"drawing": str(draw)} if draw else {}))
+        _print_group(chosen[0], about | ({"drawing": str(draw)} if draw else {}))
     if format_ == "text":
         for part in sorted({part for group in chosen for part in group.parts}):
             typer.echo(printable(f"{part} moves {PARTS[part].moves or 'your own data'}."))
@@ -73,7 +73,7 @@ def groups(
             typer.echo("Groups are combined by *, such as rotations:8*flips.")
 
 
-def _examples() -> list[Group]:
+def _example_groups() -> list[Group]:
     """Return an example of each group, those that move the same beside each other."""
     from ..groups import CATALOG, parse
 
@@ -81,7 +81,7 @@ def _examples() -> list[Group]:
     return sorted(made, key=lambda group: sorted(group.parts))
 
 
-def _print(group: Group, about: dict[str, str]) -> None:
+def _print_group(group: Group, about: dict[str, str]) -> None:
     """Print what a group is, and its first elements."""
     even = "equal" if max(group.weights) - min(group.weights) < 1e-12 else "different"
     facts = {
@@ -89,7 +89,7 @@ def _print(group: Group, about: dict[str, str]) -> None:
         "weights": f"{group.measure}, {even}",
         "closed": "yes: the sample is a group" if group.closed else "no: a sample",
         "exact to": _exact_to(group, "no degree of all rotations"),
-        "moves": _parts(group),
+        "moves": _moves(group),
         "drawn as": group.layout.kind,
     }
     print_facts((key, words) for key, words in (facts | about).items() if words)
@@ -111,7 +111,7 @@ def _exact_to(group: Group, nothing: str) -> str:
     return "" if degree is None else f"degree {degree}" if degree else nothing
 
 
-def _facts(group: Group) -> dict[str, object]:
+def _facts_of_group(group: Group) -> dict[str, object]:
     from ..groups import exact_degree
 
     return {
@@ -125,5 +125,5 @@ def _facts(group: Group) -> dict[str, object]:
     }
 
 
-def _parts(group: Group) -> str:
+def _moves(group: Group) -> str:
     return ", ".join(sorted(group.parts)) or "nothing"

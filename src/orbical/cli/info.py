@@ -42,7 +42,7 @@ def info(
     if format_ == "json":
         print_json(scan.info() | {"damaged": []})
         return
-    print_facts(_facts(scan))
+    print_facts(_facts_of_scan(scan))
     if verify:
         typer.echo("all checksums are correct")
 
@@ -78,13 +78,13 @@ def _print_damage(path: Path, format_: str) -> bool:
     return bool(found)
 
 
-def _listed(names: list[str]) -> str:
+def _count_and_names(names: list[str]) -> str:
     """Return the number of names and the first of them."""
     more = ", ..." if len(names) > _MOST_NAMES else ""
     return f"{len(names)}: {', '.join(names[:_MOST_NAMES])}{more}"
 
 
-def _facts(scan: Scan) -> list[tuple[str, str]]:
+def _facts_of_scan(scan: Scan) -> list[tuple[str, str]]:
     record, group, run = scan.record, scan.group, scan.record.run
     state = "complete" if scan.complete else f"{percent(scan.share_done, 1)} done"
     drawn = f"{group.layout.kind} plot, {group.measure} weights"
@@ -97,7 +97,7 @@ def _facts(scan: Scan) -> list[tuple[str, str]]:
         ("data", f"{counted(record.data.samples, 'sample')}, {truth} [{fingerprint}]"),
     ]
     if scan.classes:
-        facts.append(("classes", _listed(scan.classes)))
+        facts.append(("classes", _count_and_names(scan.classes)))
     if scan.metadata:
         facts.append(("metadata", ", ".join(scan.metadata)))
     for number, entry in enumerate(record.models):

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, SupportsFloat
+from typing import SupportsFloat
 
-import typer
-
+from .._lazy import xr
 from .._text import percent
-from .arguments import Store
-from .formats import Cell, Number, Sheet, format_flags, print_results
+from .arguments import Seed, Store
+from .formats import Cell, Columns, Number, Sheet, format_flags, print_results
 from .scan_tables import position_sheets, share_with_interval
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 @format_flags("json", "csv", "markdown", "latex")
@@ -20,7 +16,7 @@ def orders(
     store: Store,
     random: str = "2,4,8",
     level: float = 0.95,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
+    seed: Seed = 0,
     format_: str = "text",
 ) -> None:
     """Show how the order of options changes a model's predictions.
@@ -60,19 +56,18 @@ def orders(
         records += _records("questions", worst[shares]) + _records("averages", means)
         for model in means["model"].values:
             about = means.sel(model=model)
-            lines: list[list[Cell]] = [
-                [
-                    str(row["orders"].values),
-                    str(int(row["cost"])),
-                    share_with_interval(row, "accuracy", float(row["accuracy_error"])),
-                    Number(float(row["ece"]), spread=_drawn(row["ece_error"])),
-                    percent(row["changed"], 1),
-                ]
-                for row in (about.isel(orders=place) for place in range(about.sizes["orders"]))
-            ]
-            heads = ["orders", "passes", "accuracy", "ECE", "depends on the orders"]
-            sheets.append(Sheet(f"{model}: averaged over orders", heads, lines))
+            lines = [about.isel(orders=place) for place in range(about.sizes["orders"])]
+            sheets.append(Sheet.of(f"{model}: averaged over orders", lines, _AVERAGES))
     print_results(format_, records, sheets)
+
+
+_AVERAGES: Columns = {
+    "orders": lambda row: str(row["orders"].values),
+    "passes": lambda row: str(int(row["cost"])),
+    "accuracy": lambda row: share_with_interval(row, "accuracy", float(row["accuracy_error"])),
+    "ECE": lambda row: Number(float(row["ece"]), spread=_drawn(row["ece_error"])),
+    "depends on the orders": lambda row: percent(row["changed"], 1),
+}
 
 
 def _drawn(error: SupportsFloat) -> float | None:

@@ -9,37 +9,26 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
-from .arguments import (
-    Import,
-    OwnTask,
-    Store,
-    announce_folder,
-    check_free,
-    image_options,
-    load_data,
-    names_from_option,
-    naming_options,
-    own_task,
-)
+from . import arguments
 
 
 def report(
-    store: Store,
+    store: arguments.Store,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE")] = Path("report.html"),
-    overwrite: Annotated[bool, typer.Option("--overwrite")] = False,
+    overwrite: arguments.Overwrite = False,
     samples: str = "2000",
     method: Annotated[list[str] | None, typer.Option("--method", metavar="METHOD")] = None,
     with_models: Annotated[
         list[str] | None, typer.Option("--with-models", metavar="NAME=FILE")
     ] = None,
-    data: Annotated[str | None, typer.Option("--data", "-d")] = None,
-    size: str | None = None,
+    data: arguments.Data = None,
+    size: arguments.Size = None,
     title: str | None = None,
     worst: Path | None = None,
-    classes: Annotated[str | None, typer.Option(metavar="NAMES")] = None,
+    classes: arguments.Names = None,
     names: str | None = None,
-    task: OwnTask = None,
-    imports: Import = None,
+    task: arguments.OwnTask = None,
+    imports: arguments.Import = None,
 ) -> None:
     """Write a scan as a single interactive HTML file.
 
@@ -60,7 +49,6 @@ def report(
             stays live. Repeatable. Needs npm install onnxruntime-web@1.30, which adds 5 MB.
         data: The inputs, if they are not in the scan (--keep inputs), as for the scan: a folder of
             images, a table, an .npz file, package.module:attribute, or a built-in name.
-        size: For images in files, as for the scan: PIXELS or HEIGHTxWIDTH.
         title: The title of the page.
         worst: A file of orbical worst-case, to mark on the orbit plots.
         classes: The names of the classes in their order: a text file with one per line, or names
@@ -71,25 +59,25 @@ def report(
     from ..interface import report as write
 
     for page in (out, out.with_suffix("") / "index.html"):  # a large report is a folder
-        check_free(page, overwrite)
-    announce_folder(out)
+        arguments.check_free(page, overwrite)
+    arguments.announce_folder(out)
     console = Console(soft_wrap=True)
-    with console.status("opening") as status, naming_options(path="--out"):
+    with console.status("opening") as status, arguments.naming_options(path="--out"):
         page = write(
             store,
             out,
-            samples=_count(samples),
+            samples=_number_or_all(samples),
             methods=method,
             with_models=_files_by_name(with_models or []),
-            data=None if data is None else load_data(data, **image_options(size)),
-            task=own_task(task),
+            data=arguments.load_data(data, **arguments.image_options(size)),
+            task=arguments.own_task(task),
             worst=worst,
-            classes=names_from_option(classes, "--classes"),
-            names=names_from_option(names, "--names"),
+            classes=arguments.names_from_option(classes, "--classes"),
+            names=arguments.names_from_option(names, "--names"),
             title=title,
             advance=status.update,
         )
-    written = sum(file.stat().st_size for file in _files(page)) / 1e6
+    written = sum(file.stat().st_size for file in _files_of_report(page)) / 1e6
     console.print(f"report  {page}   ({written:.1f} MB)")
     if page.name == "index.html":
         console.print(
@@ -98,7 +86,7 @@ def report(
         )
 
 
-def _count(samples: str) -> int | None:
+def _number_or_all(samples: str) -> int | None:
     if samples == "all":
         return None
     if not samples.isdigit():
@@ -113,6 +101,6 @@ def _files_by_name(given: list[str]) -> dict[str, str]:
     return dict(one.split("=", 1) for one in given)
 
 
-def _files(page: Path) -> list[Path]:
+def _files_of_report(page: Path) -> list[Path]:
     parts = page.parent / "parts"
     return [page, *parts.iterdir()] if page.name == "index.html" and parts.is_dir() else [page]

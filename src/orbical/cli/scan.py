@@ -16,22 +16,7 @@ import typer
 from .._interrupts import end_with_parent, how_to_go_on, stoppable
 from .._text import percent
 from ..errors import InputError, Interrupted, ModelError, unknown_name
-from .arguments import (
-    Import,
-    Options,
-    Preprocess,
-    Read,
-    announce_folder,
-    holds_image_files,
-    image_options,
-    key_points_from_option,
-    load_data_and_classes,
-    models_from_option,
-    own_task,
-    path_or_url,
-    reader_from_option,
-    task_options,
-)
+from . import arguments
 from .scan_tables import print_audit, print_positions, print_summary
 
 if TYPE_CHECKING:
@@ -46,19 +31,19 @@ def scan(
     model: Annotated[list[str], typer.Option("--model", "-m", metavar="[NAME=]SOURCE")],
     data: Annotated[str, typer.Option("--data", "-d")],
     group: Annotated[str | None, typer.Option("--group", "-g")] = None,
-    out: Annotated[Any, typer.Option("--out", "-o", parser=path_or_url, metavar="FOLDER")] = None,
+    out: arguments.Out = None,
     task: Annotated[str, typer.Option("--task", "-t")] = "classification",
-    preprocess: Preprocess = None,
-    read: Read = None,
+    preprocess: arguments.Preprocess = None,
+    read: arguments.Read = None,
     keep: Annotated[list[str] | None, typer.Option(metavar="WHAT")] = None,
     device: str = "auto",
     resume: Annotated[bool, typer.Option("--resume/--no-resume")] = True,
-    overwrite: Annotated[bool, typer.Option("--overwrite")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q")] = False,
-    imports: Import = None,
+    overwrite: arguments.Overwrite = False,
+    quiet: arguments.Quiet = False,
+    imports: arguments.Import = None,
     size: str | None = None,
     unreadable: str | None = None,
-    unlabeled: Annotated[bool, typer.Option("--unlabeled")] = False,
+    unlabeled: arguments.Unlabeled = False,
     path_column: str | None = None,
     label_column: str | None = None,
     columns: str | None = None,
@@ -80,9 +65,9 @@ def scan(
     workers: Annotated[int, typer.Option(min=1)] = 1,
     cluster: Annotated[str | None, typer.Option(metavar="ADDRESS")] = None,
     part: Annotated[str | None, typer.Option(metavar="I/N")] = None,
-    threads: str = "auto",
-    batch_size: str = "auto",
-    chunk: str = "auto",
+    threads: arguments.NumberOrAuto = "auto",
+    batch_size: arguments.NumberOrAuto = "auto",
+    chunk: arguments.NumberOrAuto = "auto",
     durable: Annotated[bool, typer.Option("--durable")] = False,
     timeout: Annotated[float | None, typer.Option(metavar="SECONDS")] = None,
 ) -> None:
@@ -188,19 +173,21 @@ def scan(
         from .. import tasks as known
         from ..scanning import scan as run
 
-        named: Options = dict(models_from_option(model))
+        named: dict[str, Any] = dict(arguments.models_from_option(model))
         if task not in known.TASKS and ":" not in task:
             raise unknown_name("--task", task, known.TASKS)
         if out is None and quiet:
             expected = "a folder for the scan, because --quiet prints no tables"
             remedy = "pass --out FOLDER, or leave out --quiet"
             raise InputError("--out", expected, "none", remedy=remedy)
-        pictures = image_options(
+        pictures = arguments.image_options(
             size, unreadable, path_column, label_column, columns, classes, root, unlabeled
         )
         action = None if input is None else known.parse_input(input)
-        reader = reader_from_option(read)
-        options = task_options(
+        reader = arguments.reader_from_option(read)
+        of_data = arguments.holds_image_files(data)  # which name their own classes
+        classes_of_task = None if of_data else pictures.pop("classes", None)
+        options = arguments.task_options(
             task,
             {
                 "representation": representation,
@@ -212,26 +199,27 @@ def scan(
                 "length": length,
                 "ignore_index": ignore_index,
                 "quantities": quantities,
-                "classes": None if holds_image_files(data) else pictures.pop("classes", None),
+                "classes": classes_of_task,
             },
         )
         if task in known.TASKS and known.TASKS[task].truth_kind == "quantities":
             named, chosen = _calculators(named, quantities, workers, action, reader, score)
             workers = 1  # those of the calculators
         elif task in known.TASKS:
-            options |= _size_of_view(task, action, pictures) | key_points_from_option(task, points)
+            options |= arguments.key_points_from_option(task, points)
+            options |= _size_of_view(task, action, pictures)
             chosen = known.TASKS[task](input=action, read=reader, **options)
         else:
-            chosen = own_task(task)
+            chosen = arguments.own_task(task)
         of_atoms = chosen.truth_kind == "quantities"
         structures = data.lower().endswith(known.STRUCTURE_SUFFIXES)
         if structures and not of_atoms and action is None and task in known.TASKS:
             remedy = "pass --task atoms, or an action for each field with --input"
             raise InputError("--task", "atoms for molecules", task, remedy=remedy)
-        content, names = load_data_and_classes(data, **pictures)
+        content, names = arguments.load_data_and_classes(data, **pictures)
         if names is not None:
             chosen.classes = names
-        announce_folder(out)
+        arguments.announce_folder(out)
         with executor_of_options(workers, cluster) as executor:
             result = run(
                 named,
@@ -242,8 +230,8 @@ def scan(
                 resume=resume,
                 overwrite=overwrite,
                 keep=keep or (),
-                batch_size=int(batch_size) if batch_size.isdigit() else batch_size,
-                chunk=int(chunk) if chunk.isdigit() else chunk,
+                batch_size=batch_size,
+                chunk=chunk,
                 durable=durable,
                 timeout=timeout,
                 device=device,
@@ -275,7 +263,7 @@ def _calculators(
     action: Action | None = None,
     reader: Reader | None = None,
     score: str | None = None,
-) -> tuple[Options, Any]:
+) -> tuple[dict[str, Any], Any]:
     """Load the models and build the task with the quantities that all of them offer.
 
     Without `quantities` these are energy and forces, or the one of them that is offered.
@@ -301,7 +289,7 @@ def _calculators(
     return loaded, Atoms(offered, score, action, reader)
 
 
-def _size_of_view(task: str, action: Action | None, pictures: Options) -> Options:
+def _size_of_view(task: str, action: Action | None, pictures: dict[str, Any]) -> dict[str, Any]:
     """Return the size of the view of a detector that sees whole images; a window has its own."""
     from ..tasks import task_takes
 
@@ -333,13 +321,13 @@ def _start_worker() -> None:
     end_with_parent()
 
 
-def _threads_of(threads: str, workers: int) -> int | str:
+def _threads_of(threads: int | str, workers: int) -> int | str:
     """Return the threads of each process: those that were asked for, or an equal share."""
     if threads == "auto" and workers > 1:
         import torch
 
         return max(1, torch.get_num_threads() // workers)
-    return int(threads) if threads.isdigit() else threads
+    return threads
 
 
 def _client(address: str) -> Any:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from .._lazy import xr
 from .._text import counted, number, percent
-from .formats import Cell, Number, Sheet, print_results
+from .formats import Cell, Columns, Number, Sheet, print_results
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from ..store import Scan
 
 _MOST_FAILURES = 10
@@ -41,13 +41,13 @@ def print_summary(scan: Scan) -> None:
         words = table[name].attrs["meaning"] if name == "score" else _SHARES[name]
         for place in map(str, table["place"].values):
             values = table[name].sel(place=place).values
-            rows.append([f"{words}, {PLACES[place]}", *(_cell(value, name) for value in values)])
+            rows.append([f"{words}, {PLACES[place]}", *(_in_cell(value, name) for value in values)])
     rows.append(["worst element", *map(str, table["worst_name"].values)])
     rows.append(["invariance gap", *map(number, table["invariance_gap"].values)])
     for name in ("changed", "changed_pairs"):
         if name in table:
-            rows.append([_SHARES[name], *(_cell(share, name) for share in table[name].values)])
-    if (enough := _enough(scan)) is not None:
+            rows.append([_SHARES[name], *(_in_cell(share, name) for share in table[name].values)])
+    if (enough := _enough_for_each(scan)) is not None:
         rows.append(["elements that are enough for the mean", *enough])
     defect = number(table["action_defect"])
     rows.append(["action defect (of the data)", *[defect] * table.sizes["model"]])
@@ -57,7 +57,7 @@ def print_summary(scan: Scan) -> None:
     print_results("text", None, [Sheet(title, ["", *map(str, table["model"].values)], rows)])
 
 
-def _enough(scan: Scan) -> list[Cell] | None:
+def _enough_for_each(scan: Scan) -> list[Cell] | None:
     """Return how many elements each model needs; None for groups whose spectrum is not known."""
     from ..errors import InputError
     from ..nero import enough_elements
@@ -69,7 +69,7 @@ def _enough(scan: Scan) -> list[Cell] | None:
     return [str(count) if count > 0 else f"more than {len(scan.group)}" for count in numbers]
 
 
-def _cell(value: float, name: str) -> str:
+def _in_cell(value: float, name: str) -> str:
     if math.isnan(value):
         return "none"  # no detection at all, say
     return percent(value, 1) if name in _SHARES else number(value)
@@ -87,25 +87,29 @@ def position_sheets(table: xr.Dataset) -> list[Sheet]:
     sheets = []
     for model in map(str, table["model"].values):
         about = table.sel(model=model)
-        header = ["position", "chosen", "fair", "chosen - fair"]
-        added = bool(about["log_bias"].notnull().all())  # needs probabilities
-        header += ["log bias"] if added else []
-        header += ["accuracy, right answer here"] if "accuracy" in about else []
-        rows: list[list[Cell]] = [
-            [
-                str(row["position"].values),
-                percent(row["chosen"], 1),
-                percent(row["fair"], 1),
-                share_with_interval(row, "bias"),
-                *([Number(float(row["log_bias"]))] if added else []),
-                *([share_with_interval(row, "accuracy")] if "accuracy" in about else []),
-            ]
-            for row in (about.isel(position=place) for place in range(about.sizes["position"]))
-        ]
+        columns = _POSITION_COLUMNS.copy()
+        caption = ""
+        if about["log_bias"].notnull().all():  # needs probabilities
+            columns["log bias"] = lambda row: Number(float(row["log_bias"]))
+            caption = "log bias: what the model adds to the logit of a position"
+        if "accuracy" in about:
+            columns["accuracy, right answer here"] = _accuracy
+        rows = [about.isel(position=place) for place in range(about.sizes["position"])]
         title = f"{model}: positions of answers under {table.attrs['group']}"
-        caption = "log bias: what the model adds to the logit of a position" if added else ""
-        sheets.append(Sheet(title, header, rows, caption=caption))
+        sheets.append(Sheet.of(title, rows, columns, caption=caption))
     return sheets
+
+
+def _accuracy(row: xr.Dataset) -> str:
+    return share_with_interval(row, "accuracy")
+
+
+_POSITION_COLUMNS: Columns = {
+    "position": lambda row: str(row["position"].values),
+    "chosen": lambda row: percent(row["chosen"], 1),
+    "fair": lambda row: percent(row["fair"], 1),
+    "chosen - fair": lambda row: share_with_interval(row, "bias"),
+}
 
 
 def share_with_interval(row: xr.Dataset, name: str, error: float = 0.0) -> str:
@@ -114,30 +118,33 @@ def share_with_interval(row: xr.Dataset, name: str, error: float = 0.0) -> str:
     return f"{value}{f' ± {percent(error, 1)}' if error >= 5e-4 else ''} [{low}, {high}]"
 
 
+def _number_or_nothing(value: float | None) -> Cell:
+    return "" if value is None else Number(value)
+
+
+_SIZES: Columns = {
+    "model": lambda row: row.model,
+    "quantity": lambda row: f"{row.quantity}, {row.unit}",
+    "largest": lambda row: Number(row.largest),
+    "root mean square": lambda row: Number(row.usual),
+    "size": lambda row: _number_or_nothing(row.size),
+}
+_ERRORS: Columns = {"mean absolute error": lambda row: _number_or_nothing(row.error)}
+_WHERE = ("model", "quantity", "molecule", "atom", "rotation")
+_PLACES: Columns = {name: attrgetter(name) for name in _WHERE}
+
+
 def print_audit(scan: Scan) -> None:
     """Print the largest violation of each model in each quantity, and the failures."""
     from .._console import Console
     from ..nero import molecule_name, violations
 
     rows = violations(scan)
-    columns: dict[str, list[Cell]] = {
-        "model": [row.model for row in rows],
-        "quantity": [f"{row.quantity}, {row.unit}" for row in rows],
-        "largest": [Number(row.largest) for row in rows],
-        "root mean square": [Number(row.usual) for row in rows],
-        "size": ["" if row.size is None else Number(row.size) for row in rows],
-        "mean absolute error": ["" if row.error is None else Number(row.error) for row in rows],
-    }
-    if not any(columns["mean absolute error"]):
-        del columns["mean absolute error"]
     title = f"Largest violations of equivariance under {scan.group.spec}"
-    places: list[list[Cell]] = [
-        [row.model, row.quantity, row.molecule, row.atom, row.rotation] for row in rows
-    ]
-    headings = ["model", "quantity", "molecule", "atom", "rotation"]
+    known = any(row.error is not None for row in rows)
     sheets = [
-        Sheet(title, [*columns], [*zip(*columns.values(), strict=True)]),
-        Sheet("Where they are largest", headings, places),  # one table is too wide for 80 columns
+        Sheet.of(title, rows, _SIZES | _ERRORS if known else _SIZES),
+        Sheet.of("Where they are largest", rows, _PLACES),  # one table is too wide for 80 columns
     ]
     print_results("text", None, sheets)
     console = Console(soft_wrap=True, markup=False, highlight=False)

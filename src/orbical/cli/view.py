@@ -6,27 +6,13 @@ import threading
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..data import read_npy
 from ..errors import InputError
-from .arguments import (
-    Import,
-    Options,
-    OwnTask,
-    Preprocess,
-    Read,
-    announce_folder,
-    image_options,
-    load_data,
-    models_from_option,
-    names_from_option,
-    own_task,
-    path_or_url,
-    reader_from_option,
-)
+from . import arguments
 
 if TYPE_CHECKING:
     from ..interface import Session
@@ -39,17 +25,17 @@ _EXPOSED = (
 
 def view(
     what: Annotated[list[str], typer.Argument(metavar="STORE... | MODEL... DATA")],
-    model: Annotated[list[str] | None, typer.Option("--model", "-m", metavar="NAME=SOURCE")] = None,
-    data: Annotated[str | None, typer.Option("--data", "-d")] = None,
-    size: str | None = None,
+    model: arguments.Models = None,
+    data: arguments.Data = None,
+    size: arguments.Size = None,
     unreadable: str | None = None,
-    unlabeled: Annotated[bool, typer.Option("--unlabeled")] = False,
+    unlabeled: arguments.Unlabeled = False,
     orbits: Path | None = None,
     worst: Path | None = None,
-    classes: Annotated[str | None, typer.Option(metavar="NAMES")] = None,
+    classes: arguments.Names = None,
     names: str | None = None,
-    preprocess: Preprocess = None,
-    read: Read = None,
+    preprocess: arguments.Preprocess = None,
+    read: arguments.Read = None,
     port: int | None = None,
     host: str = "127.0.0.1",
     expose: Annotated[bool, typer.Option("--expose")] = False,
@@ -57,11 +43,11 @@ def view(
         list[str] | None, typer.Option("--allow-origin", metavar="ORIGIN")
     ] = None,
     browser: bool = True,
-    task: OwnTask = None,
+    task: arguments.OwnTask = None,
     group: Annotated[str | None, typer.Option("--group", "-g")] = None,
     samples: Annotated[int | None, typer.Option(min=4)] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FOLDER")] = None,
-    imports: Import = None,
+    imports: arguments.Import = None,
 ) -> None:
     """Open the view of a scan, or take a first look at a model.
 
@@ -86,7 +72,6 @@ def view(
             paths and .pt2 files run their author's code: use only what you trust.
         data: The inputs, if they are not in the scan, as for the scan: a folder of images, a table,
             an .npz file, package.module:attribute, or a built-in name.
-        size: For images in files, as for the scan: PIXELS or HEIGHTxWIDTH.
         unreadable: For images in files that cannot be decoded: raise (default) or skip.
         unlabeled: For a folder of images: its subfolders are not classes.
         orbits: An .npy file with the orbit of each sample, as an integer, for bounds.
@@ -117,8 +102,8 @@ def view(
         live = " ".join(model or []) or None
         _refuse(kinds, model=live, data=data, orbits=orbits, worst=worst, names=names, read=read)
         given = {"group": group, "task": task, "preprocess": preprocess, "classes": classes}
-        pictures = image_options(size, unreadable, classes=classes, unlabeled=unlabeled)
-        announce_folder(out)
+        pictures = arguments.image_options(size, unreadable, classes=classes, unlabeled=unlabeled)
+        arguments.announce_folder(out)
         session = first_look(what[:-1], what[-1], given, pictures, samples, out)
     else:
         from ..interface import open_session
@@ -129,18 +114,18 @@ def view(
             raise InputError("DATA", expected, f"only {what[0]!r}")
         kinds = ("a saved scan", "a first look, orbical view model.onnx photos/")
         _refuse(kinds, group=group, samples=samples, out=out)
-        pictures = image_options(size, unreadable, unlabeled=unlabeled)
+        pictures = arguments.image_options(size, unreadable, unlabeled=unlabeled)
         session = open_session(
-            [path_or_url(one) for one in what],
-            models_from_option(model or []),
-            None if data is None else load_data(data, **pictures),
-            task=own_task(task),
+            [arguments.path_or_url(one) for one in what],
+            arguments.models_from_option(model or []),
+            arguments.load_data(data, **pictures),
+            task=arguments.own_task(task),
             preprocess=preprocess,
-            read=reader_from_option(read),
+            read=arguments.reader_from_option(read),
             orbits=None if orbits is None else read_npy(orbits, "--orbits"),
             worst=worst,
-            classes=names_from_option(classes, "--classes"),
-            names=names_from_option(names, "--names"),
+            classes=arguments.names_from_option(classes, "--classes"),
+            names=arguments.names_from_option(names, "--names"),
         )
     from ..interface import Server, serve
 
@@ -178,13 +163,13 @@ def _refuse(kinds: tuple[str, str], **given: object) -> None:
 def first_look(
     models: Sequence[str],
     data: str,
-    given: Options,
-    images: Options,
+    given: dict[str, Any],
+    images: dict[str, Any],
     samples: int | None,
     out: Path | None,
 ) -> Session:
     """Scan a few samples and return a session, behind which more are scanned."""
-    sources = models_from_option(models, "MODEL")
+    sources = arguments.models_from_option(models, "MODEL")
     if not Path(data).expanduser().exists():
         raise InputError("DATA", "a folder or a file", f"{data!r}, which does not exist")
     from ..groups import as_group

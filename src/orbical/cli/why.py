@@ -9,19 +9,7 @@ import typer
 
 from .._text import percent
 from ..errors import InputError
-from .arguments import (
-    Import,
-    OwnTask,
-    Preprocess,
-    Read,
-    Store,
-    data_of_scan,
-    image_options,
-    load_data,
-    models_from_option,
-    save_figure,
-    task_of_scan,
-)
+from . import arguments
 from .formats import Cell, Number, Sheet, format_flags, print_results
 
 if TYPE_CHECKING:
@@ -30,19 +18,19 @@ if TYPE_CHECKING:
 
 @format_flags("json", "csv", "markdown")
 def why(
-    store: Store,
+    store: arguments.Store,
     model: Annotated[str, typer.Option("--model", "-m", metavar="NAME=SOURCE")],
-    data: Annotated[str | None, typer.Option("--data", "-d")] = None,
+    data: arguments.Data = None,
     layer: Annotated[list[str] | None, typer.Option("--layer", "-l", metavar="NAME")] = None,
     elements: Annotated[int, typer.Option(min=1)] = 6,
     samples: Annotated[int, typer.Option(min=4)] = 64,
     train: Annotated[str | None, typer.Option("--train", "-t")] = None,
-    size: str | None = None,
-    preprocess: Preprocess = None,
-    read: Read = None,
-    task: OwnTask = None,
+    size: arguments.Size = None,
+    preprocess: arguments.Preprocess = None,
+    read: arguments.Read = None,
+    task: arguments.OwnTask = None,
     figure: Path | None = None,
-    imports: Import = None,
+    imports: arguments.Import = None,
     format_: str = "text",
 ) -> None:
     """Find the layers of a network at which the symmetry is lost.
@@ -67,7 +55,6 @@ def why(
         samples: Samples to use, the first ones.
         train: The labeled training data, as the model saw them, with augmentation: says whether
             the errors come from the training data or from the network.
-        size: For images in files, as for the scan: PIXELS or HEIGHTxWIDTH.
         figure: Write the bars to this file: .png, .pdf or .svg.
     """
     from ..adversarial import searched_scan
@@ -77,12 +64,12 @@ def why(
     from ..testing import layer_errors
 
     scan = load(store)
-    ((name, source),) = models_from_option([model]).items()
-    chosen = task_of_scan(scan, task, read)
+    ((name, source),) = arguments.models_from_option([model]).items()
+    chosen = arguments.task_of_scan(scan, task, read)
     if data is None:
         _, content, _, _ = searched_scan(scan, {scan.models[0]: source}, None, chosen)
     else:
-        content = data_of_scan(scan, data, chosen, size)
+        content = arguments.data_of_scan(scan, data, chosen, size)
     rows = Samples(chosen.take(content))
     inputs = read_rows(rows, slice(0, min(samples, len(rows)))).inputs
     settings: dict[str, Any] = {
@@ -95,12 +82,12 @@ def why(
     )
     origin = None
     if train is not None:
-        parts = (load_data(train, **image_options(size)), content)
+        parts = (arguments.load_data(train, **arguments.image_options(size)), content)
         origin = cause(source, *(_labeled(chosen, one) for one in parts), **settings)
     if figure is not None:
         from ..figures import layer_errors as draw
 
-        save_figure(draw(found), figure, "--figure")
+        arguments.save_figure(draw(found), figure, "--figure")
     columns = zip(found.titles, found.share, found.error, found.moves, strict=True)
     table: list[list[Cell]] = [
         [title, "-" if share != share else percent(share), Number(error), moves]

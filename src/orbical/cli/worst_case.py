@@ -3,49 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from .._lazy import xr
 from .._text import number
 from ..errors import InputError
-from .arguments import (
-    Import,
-    OwnTask,
-    Preprocess,
-    Read,
-    Store,
-    announce_folder,
-    check_free,
-    data_of_scan,
-    models_from_option,
-    task_of_scan,
-)
+from . import arguments
 from .formats import Cell, Sheet, print_results, with_interval
 from .scan import print_when_stopped
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 _WHERE = ("at the identity", "at the worst scanned element", "at the worst element found")
 
 
 def worst_case(
-    store: Store,
+    store: arguments.Store,
     model: Annotated[list[str], typer.Option("--model", "-m", metavar="NAME=SOURCE")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE")],
-    data: Annotated[str | None, typer.Option("--data", "-d")] = None,
-    size: str | None = None,
+    data: arguments.Data = None,
+    size: arguments.Size = None,
     starts: Annotated[int, typer.Option(min=1)] = 3,
     rounds: Annotated[int, typer.Option(min=1)] = 16,
-    preprocess: Preprocess = None,
-    read: Read = None,
+    preprocess: arguments.Preprocess = None,
+    read: arguments.Read = None,
     device: str = "auto",
-    batch_size: str = "auto",
-    task: OwnTask = None,
-    imports: Import = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q")] = False,
+    batch_size: arguments.NumberOrAuto = "auto",
+    task: arguments.OwnTask = None,
+    imports: arguments.Import = None,
+    overwrite: arguments.Overwrite = False,
+    quiet: arguments.Quiet = False,
 ) -> None:
     """Search between the elements of a scan for the worst ones.
 
@@ -68,7 +55,6 @@ def worst_case(
             paths and .pt2 files run their author's code: use only what you trust.
         out: The netCDF file to write, which xarray opens and orbical view --worst shows.
         data: The data set of the scan, if its inputs are not in the scan.
-        size: For images in files, as for the scan: PIXELS or HEIGHTxWIDTH.
         starts: Elements to start from, for each sample.
         rounds: Steps of each search.
         device: The device: auto, cpu, cuda, cuda:1 ...
@@ -83,30 +69,30 @@ def worst_case(
 
         if out.suffix.lower() != ".nc":
             raise InputError("--out", "a name that ends in .nc", repr(str(out)))
-        check_free(out, overwrite)
+        arguments.check_free(out, overwrite)
         scan = load(store)
-        chosen = task_of_scan(scan, task, read)
+        chosen = arguments.task_of_scan(scan, task, read)
         found = search(
-            models_from_option(model),
-            scan if data is None else data_of_scan(scan, data, chosen, size),
+            arguments.models_from_option(model),
+            scan if data is None else arguments.data_of_scan(scan, data, chosen, size),
             group=scan.group,
             task=chosen,
             starts=starts,
             rounds=rounds,
             device=device,
-            batch_size=int(batch_size) if batch_size.isdigit() else batch_size,
+            batch_size=batch_size,
             preprocess=preprocessing_of_scan(preprocess, scan.record.preprocess),
             progress=not quiet,
         )
-        _write(found, out)
+        _write_netcdf(found, out)
         if not quiet:
-            _print(found)
+            _print_means(found)
             typer.echo(f"worst   {out}   (orbical view {store} --worst {out})")
 
 
-def _write(found: xr.Dataset, out: Path) -> None:
+def _write_netcdf(found: xr.Dataset, out: Path) -> None:
     """Write the file at once, so that no half of it is left."""
-    announce_folder(out)
+    arguments.announce_folder(out)
     out.parent.mkdir(parents=True, exist_ok=True)
     part = out.with_name(f".{out.name}.part")
     try:
@@ -116,7 +102,7 @@ def _write(found: xr.Dataset, out: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-def _print(found: xr.Dataset) -> None:
+def _print_means(found: xr.Dataset) -> None:
     """Print a column a model: the mean score at the three places, with intervals."""
     models = [str(model) for model in found["model"].values]
     parts = [found.sel(place=place) for place in found["place"].values]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .image_files import ImageFiles, ImageFolder
     from .item_sources import Stream
     from .nifti_files import Nifti
+    from .open_data import ARRAY_SUFFIXES, SUFFIXES, open_path
     from .preprocessing import (
         CHANNELS,
         LAYOUTS,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
         recorded_preprocessing,
     )
     from .samples import (
-        Chosen,
+        ChosenSamples,
         Rows,
         Samples,
         hash_of_rows,
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
         spread_rows,
     )
     from .source import Source, data_hash, is_lazy, padded
-    from .sources import ARRAY_SUFFIXES, SUFFIXES, open_path
     from .tables import Frame, Table
     from .texts import Questions, TextRecords
 else:  # commands that only read an array file need not wait for torch
@@ -59,9 +59,10 @@ else:  # commands that only read an array file need not wait for torch
             "nifti_files": "Nifti",
             "preprocessing": "CHANNELS ImagePreprocessing LAYOUTS SCALES as_preprocessing "
             "checked_preprocessing preprocessing_of_scan recorded_preprocessing",
-            "samples": "Chosen Rows Samples hash_of_rows read_samples_ahead read_rows spread_rows",
+            "samples": "ChosenSamples Rows Samples hash_of_rows read_rows read_samples_ahead "
+            "spread_rows",
             "source": "Source data_hash is_lazy padded",
-            "sources": "ARRAY_SUFFIXES SUFFIXES open_path",
+            "open_data": "ARRAY_SUFFIXES SUFFIXES open_path",
             "tables": "Frame Table",
             "texts": "Questions TextRecords",
             "item_sources": "Stream",

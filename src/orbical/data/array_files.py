@@ -31,7 +31,7 @@ def read_npz(path: Path, argument: str) -> dict[str, Any]:
         )
     with found as file:
         return {
-            name: _checked(partial(file.__getitem__, name), argument, f"{name} of {str(path)!r}")
+            name: _loaded(partial(file.__getitem__, name), argument, f"{name} of {str(path)!r}")
             for name in file.files
         }
 
@@ -59,19 +59,19 @@ def _load(path: Path, argument: str, mode: Literal["r"] | None = None) -> Any:
     import numpy as np
 
     existing_file(argument, path)
-    return _checked(lambda: np.load(path, mode, allow_pickle=False), argument, repr(str(path)))
+    return _loaded(lambda: np.load(path, mode, allow_pickle=False), argument, repr(str(path)))
 
 
-def _checked(load: Callable[[], object], argument: str, name: str) -> Any:
+def _loaded(load: Callable[[], object], argument: str, name: str) -> Any:
     try:
         return load()
     except Exception as error:  # a file that is damaged, encrypted or no archive may raise anything
         raise InputError(
-            argument, problem=f"{name} cannot be read as numbers{_why(error)}"
+            argument, problem=f"{name} cannot be read as numbers{_reason_in_words(error)}"
         ) from error
 
 
-def _why(error: Exception) -> str:
+def _reason_in_words(error: Exception) -> str:
     """Return the reason; NumPy's own messages suggest loading pickles, which can run code."""
     text = str(error)
     if "Object arrays" in text:
@@ -83,7 +83,7 @@ def _why(error: Exception) -> str:
     return ": it is not an .npz or .npy file of NumPy" if "pickle" in text else f" ({text})"
 
 
-_FORMS = (
+_SETS_OF_NAMES = (
     ("logits", "labels"),
     ("probs", "labels"),
     ("gamma", "nu", "alpha", "beta", "target"),
@@ -111,10 +111,10 @@ def read_outputs(path: Path) -> dict[str, Any]:
 
         return read_probability_table(path)
     arrays = read_npz(path, "files")
-    for names in _FORMS:
+    for names in _SETS_OF_NAMES:
         if set(names) <= arrays.keys():
             given = {name: arrays[name] for name in names}
-            return _gaussian(given, path) if "target" in given else given
+            return _mean_and_variance(given, path) if "target" in given else given
     raise InputError(
         path,
         "logits or probs, and labels; or mean, variance and target",
@@ -123,7 +123,7 @@ def read_outputs(path: Path) -> dict[str, Any]:
     )
 
 
-def _gaussian(arrays: dict[str, Any], path: Path) -> dict[str, Any]:
+def _mean_and_variance(arrays: dict[str, Any], path: Path) -> dict[str, Any]:
     """Convert a regressor's outputs to mean, variance, target and, if known, aleatoric part."""
     from .._arrays import as_array
     from ..tasks import uncertainty_variances

@@ -86,9 +86,9 @@ class Arrays(Source):
     """
 
     def __init__(self, x: object, y: object = None) -> None:
-        self._x = _arrays(x)
+        self._x = _tree_of_arrays(x)
         self.labels = None if y is None else whole_array(y, "labels")  # one array, not a tree
-        self._count = _count(self._x)
+        self._count = _number_of_samples(self._x)
         self.in_memory = all(type(leaf) in (Tensor, np.ndarray) for leaf in leaves(self._x))
         if self.labels is not None and self.labels.ndim == 0:  # the task checks all others
             check_labels(self.labels, self._count)
@@ -106,7 +106,8 @@ class Arrays(Source):
         places = [FilePart.of(leaf) for leaf in leaves(self._x)]
         if not all(place is not None and place.read_only for place in places):
             return None
-        return data_hash([*(place.stamp() for place in places if place), *_content(self.labels)])
+        parts = [place.stamp() for place in places if place]
+        return data_hash([*parts, *_bytes_of_labels(self.labels)])
 
     def __getstate__(self) -> dict[str, object]:
         """Return what is pickled: of arrays mapped from files only the place in the file."""
@@ -172,19 +173,19 @@ def _unmapped(rows: Any) -> Any:
     return copied
 
 
-def _content(labels: object) -> list[str | bytes]:
+def _bytes_of_labels(labels: object) -> list[str | bytes]:
     if labels is None:
         return ["no labels"]
     array = to_numpy(labels)
     return [array.dtype.str, np.ascontiguousarray(array).tobytes()]
 
 
-def _arrays(x: object) -> Tree:
+def _tree_of_arrays(x: object) -> Tree:
     """Return a tree of arrays; a list is not a tree but a sequence of samples."""
     if isinstance(x, dict):
-        return {key: _arrays(value) for key, value in x.items()}
+        return {key: _tree_of_arrays(value) for key, value in x.items()}
     if isinstance(x, tuple):
-        return tuple(_arrays(value) for value in x)
+        return tuple(_tree_of_arrays(value) for value in x)
     if isinstance(x, Mapping):
         remedy = "pass its path" if hasattr(x, "files") else ""
         raise InputError("data", "plain dictionaries", type(x), remedy=remedy)
@@ -201,7 +202,7 @@ def whole_array(x: object, argument: str = "data") -> Any:
     """Return a tensor as it is, and anything else as a NumPy array."""
     if isinstance(x, Tensor):
         if x.layout != torch.strided or x.is_quantized or x.is_meta or x.is_complex():
-            raise InputError(argument, "a dense tensor of real numbers", _described(x))
+            raise InputError(argument, "a dense tensor of real numbers", _in_words(x))
         return x
     try:
         if isinstance(x, list) and x and all(isinstance(one, Tensor) for one in x):
@@ -211,7 +212,7 @@ def whole_array(x: object, argument: str = "data") -> Any:
         raise InputError(
             argument,
             "samples of the same shape",
-            _described(x),
+            _in_words(x),
             remedy=_OF_LABELS if argument == "labels" else _remedy(x),
         ) from error
 
@@ -230,7 +231,7 @@ def check_labels(labels: Any, count: int) -> None:
         raise InputError("labels", f"one for each of {count} samples", given)
 
 
-def _described(x: object) -> str:
+def _in_words(x: object) -> str:
     if isinstance(x, Tensor):
         kind = "a quantized" if x.is_quantized else "a complex" if x.is_complex() else "a"
         where = "meta" if x.is_meta else str(x.layout).removeprefix("torch.")
@@ -249,14 +250,14 @@ def _remedy(x: object) -> str:
     return "resize or crop images to one size" if images else _REMEDY
 
 
-def _count(x: Tree) -> int:
+def _number_of_samples(x: Tree) -> int:
     found = list(leaves(x))
     if not found:
         raise InputError("data", "arrays with a leading sample dimension", "nothing")
     for leaf in found:
         if len(leaf.shape) == 0:
             given = leaf if isinstance(leaf, Tensor) else leaf[()]
-            raise InputError("data", "arrays with a leading sample dimension", _described(given))
+            raise InputError("data", "arrays with a leading sample dimension", _in_words(given))
     counts = sorted({int(leaf.shape[0]) for leaf in found})
     if len(counts) > 1:
         raise InputError(

@@ -41,17 +41,17 @@ class Graphs(Arrays):
         fields = {name: [graph[name] for graph in graphs] for name in graphs[0].keys()}  # noqa: SIM118
         targets = fields.pop("y", None)
         inputs = {
-            name: _padded(name, values, graphs)
+            name: _field_as_tensor(name, values, graphs)
             for name, values in fields.items()
             if all(isinstance(value, Tensor) for value in values)
         }
         nodes = [int(graph.num_nodes) for graph in graphs]
         inputs["mask"] = padding_mask(torch.tensor(nodes))
-        y = None if targets is None else torch.stack([_target(value) for value in targets])
+        y = None if targets is None else torch.stack([_target_of_graph(value) for value in targets])
         super().__init__(inputs, y)
 
 
-def _padded(name: str, values: Sequence[Tensor], graphs: Sequence[Any]) -> Tensor:
+def _field_as_tensor(name: str, values: Sequence[Tensor], graphs: Sequence[Any]) -> Tensor:
     """Return a field as one tensor; a field of graphs is stacked."""
     if name == "edge_index":
         return pad_sequence([one.T for one in values], batch_first=True, padding_value=NO_EDGE)
@@ -67,7 +67,7 @@ def _padded(name: str, values: Sequence[Tensor], graphs: Sequence[Any]) -> Tenso
     return torch.stack(list(values))
 
 
-def _target(value: object) -> Tensor:
+def _target_of_graph(value: object) -> Tensor:
     """Return the target of a graph; PyG writes a single one as a row of a batch."""
     target = torch.as_tensor(value)
     return target[0] if target.ndim and target.shape[0] == 1 else target

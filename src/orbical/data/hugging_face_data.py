@@ -61,8 +61,8 @@ class HuggingFace(Source):
             )
         if len(dataset) == 0:
             raise InputError("data", "at least one sample", "none")
-        self._input = _chosen(dataset, "input", input, "Image", _INPUTS)
-        self._label = _chosen(dataset, "label", label, "ClassLabel", _LABELS)
+        self._input = _column_named_or_usual(dataset, "input", input, "Image", _INPUTS)
+        self._label = _column_named_or_usual(dataset, "label", label, "ClassLabel", _LABELS)
         if self._input is None:
             raise InputError(
                 "data",
@@ -115,7 +115,7 @@ def source_from_hugging_face(data: object) -> Source | None:
     return HuggingFace(data) if {("datasets", name) for name in _KINDS} & kinds else None
 
 
-def _chosen(
+def _column_named_or_usual(
     dataset: Any, argument: str, given: str | None, kind: str, usual: tuple[str, ...]
 ) -> str | None:
     """Return the column that is given, the only one of a kind, or one of a usual name."""

@@ -18,7 +18,7 @@ from PIL import Image, ImageOps
 from .._imports import as_path, name_of, words_of
 from .._text import counted, number
 from ..errors import InputError, check_name
-from .source import Batch, Source, data_stamp, stacked_samples
+from .source import Batch, Source, class_indices, data_stamp, stacked_samples
 
 SUFFIXES = (*(".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".ppm", ".pgm"),)
 UNREADABLE = ("raise", "skip")
@@ -279,26 +279,6 @@ def _images_below(folder: Path) -> Iterator[Path]:
                 yield Path(place) / name
 
 
-def numbered_image_classes(
-    given: Sequence[str], classes: Sequence[str] | None, where: str
-) -> tuple[np.ndarray, list[str]]:
-    """Return class names as indices, sorted or in the order of `classes`, and the names.
-
-    >>> numbered_image_classes(["dog", "cat", "dog"], None, "photos")
-    (array([1, 0, 1]), ['cat', 'dog'])
-    """
-    names = sorted(set(given)) if classes is None else [str(name) for name in classes]
-    places = {name: place for place, name in enumerate(names)}
-    unknown = sorted(set(given) - places.keys())
-    if unknown:
-        raise InputError(
-            "classes",
-            f"the names of all classes in {where!r}",
-            f"none for {', '.join(map(repr, unknown[:_MOST_NAMED]))}",
-        )
-    return np.array([places[name] for name in given]), names
-
-
 _NOT_CLASSES = "pass labeled=False (--unlabeled) if the folders are not classes"
 
 
@@ -368,7 +348,7 @@ class ImageFolder(ImageFiles):
         labels, names = None, None if classes is None else [str(name) for name in classes]
         if labeled and nested:
             try:
-                labels, names = numbered_image_classes(nested, classes, str(path))
+                labels, names = class_indices(nested, classes, str(path))
             except InputError as error:
                 remedy = f"{error.remedy}; {_NOT_CLASSES}".removeprefix("; ")
                 raise error.about(error.argument, remedy=remedy) from None

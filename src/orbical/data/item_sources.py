@@ -37,7 +37,7 @@ class Items(Source):
     ) -> None:
         self._dataset, self._rows, self._collate = dataset, rows, collate
         self.workers = workers
-        self._count = _length(dataset) if rows is None else len(rows)
+        self._count = _length_of_dataset(dataset) if rows is None else len(rows)
         self.classes = _class_names(dataset)
 
     def __len__(self) -> int:
@@ -76,7 +76,7 @@ def _split_item(item: object, leading: int = 0) -> tuple[Any, Any]:
         if len(named) != 1:
             return item, None
         fields = {name: one for name, one in item.items() if name != named[0]}
-        arrays = [one for one in fields.values() if _is_image(one) or _dims(one) > leading]
+        arrays = [one for one in fields.values() if _is_image(one) or _axes_of(one) > leading]
         return arrays[0] if len(arrays) == 1 else fields, item[named[0]]
     if not isinstance(item, tuple | list):
         return item, None
@@ -87,7 +87,7 @@ def _is_image(value: object) -> bool:
     return hasattr(value, "convert") and hasattr(value, "getbands")
 
 
-def _dims(value: object) -> int:
+def _axes_of(value: object) -> int:
     """Return the number of dimensions of an array or a list of numbers; 0 for anything else."""
     known = getattr(value, "ndim", None)
     return np.ndim(value) if known is None and isinstance(value, list) else known or 0
@@ -96,12 +96,12 @@ def _dims(value: object) -> int:
 def _batch_of_items(items: Sequence[object], start: int) -> Batch:
     """Stack the inputs and the targets of items, of which the first is sample `start`."""
     inputs, targets = zip(*map(_split_item, items), strict=True)
-    images = [_converted(one) if _is_image(one) else one for one in inputs]
+    images = [_image_as_tensor(one) if _is_image(one) else one for one in inputs]
     given = None if targets[0] is None else stacked_samples(targets, start)
     return stacked_samples(images, start), given
 
 
-def _converted(image: Any) -> Any:
+def _image_as_tensor(image: Any) -> Any:
     """Return a PIL image as a folder of images does, but gray ones with one channel."""
     gray = len(image.getbands()) == 1 and image.mode != "P"
     return ImageReader(mode="L" if gray else "RGB").convert(image)
@@ -112,7 +112,7 @@ def from_dataset(data: object) -> Source | None:
     if isinstance(data, DataLoader):
         return _from_loader(data)
     if isinstance(data, IterableDataset):
-        return Stream(data, _length(data))
+        return Stream(data, _length_of_dataset(data))
     return Items(data) if isinstance(data, Dataset) or _is_list_of_pairs(data) else None
 
 
@@ -130,10 +130,10 @@ def _from_loader(loader: DataLoader[object]) -> Source:
     """Return the samples of a loader, in its order, which must be the same each time."""
     collate = None if loader.collate_fn is default_collate else loader.collate_fn
     if isinstance(loader.dataset, IterableDataset):
-        return Stream(Batches(loader), _length(loader.dataset))
-    rows = list(_order(loader))
+        return Stream(Batches(loader), _length_of_dataset(loader.dataset))
+    rows = list(_order_of_loader(loader))
     looks = 1 if len(rows) > 20 else 8  # few samples may come in the same order by chance
-    if any(rows != list(_order(loader)) for _ in range(looks)):
+    if any(rows != list(_order_of_loader(loader)) for _ in range(looks)):
         raise InputError(
             "data",
             "a DataLoader that does not shuffle",
@@ -144,7 +144,7 @@ def _from_loader(loader: DataLoader[object]) -> Source:
     return Items(loader.dataset, None if every else rows, collate, loader.num_workers)
 
 
-def _order(loader: DataLoader[object]) -> Iterator[int]:
+def _order_of_loader(loader: DataLoader[object]) -> Iterator[int]:
     if loader.batch_sampler is None:
         yield from loader.sampler
         return
@@ -169,7 +169,7 @@ class Batches:
                 yield one if targets is None else (one, targets[row])
 
 
-def _length(dataset: Any) -> int:
+def _length_of_dataset(dataset: Any) -> int:
     try:
         count = len(dataset)
     except (TypeError, NotImplementedError):  # torch defines __len__ of some as an error

@@ -12,8 +12,7 @@ from .._imports import existing_file, import_extra, reading
 from ..actions import Volumes
 from ..errors import InputError
 from .array_source import check_labels, to_numpy, whole_array
-from .image_files import numbered_image_classes
-from .source import Batch, Source, data_hash, data_stamp
+from .source import Batch, Source, class_indices, data_hash, data_stamp
 
 SUFFIXES = (".nii", ".nii.gz")
 
@@ -51,11 +50,11 @@ class Nifti(Source):
         classes: Sequence[str] | None = None,
     ) -> None:
         self._maps: dict[str, Path] = {}
-        self._given, self._files = files, _found(files)
+        self._given, self._files = files, _files_by_name(files)
         self.names, self.classes = [*self._files], None if classes is None else [*classes]
         folders = [name.partition("/")[0] for name in self._files if "/" in name]
         if _are_files(labels):
-            self._maps = _found(labels)
+            self._maps = _files_by_name(labels)
             of_folder = isinstance(labels, str | Path) and Path(labels).is_dir()
             if [*self._maps] != self.names if of_folder else len(self._maps) != len(self):
                 raise InputError("labels", "a label map for each file", [*self._maps])
@@ -63,8 +62,8 @@ class Nifti(Source):
             self.labels = whole_array(labels, "labels")
             check_labels(self.labels, len(self))
         elif len(folders) == len(self):
-            self.labels, self.classes = numbered_image_classes(folders, classes, str(files))
-        self._shape, spacing = _form(*next(iter(self._files.items())))
+            self.labels, self.classes = class_indices(folders, classes, str(files))
+        self._shape, spacing = _shape_and_spacing(*next(iter(self._files.items())))
         self.action = Volumes(spacing=spacing)
 
     def labeled(self, labels: object) -> Nifti:
@@ -84,7 +83,7 @@ class Nifti(Source):
         return volumes, np.rint(np.stack(maps)).astype(np.int16)
 
     def _volume(self, name: str, path: Path) -> np.ndarray:
-        values = _array(name, path)
+        values = _voxels(name, path)
         if values.shape[1:] != self._shape:
             raise InputError(
                 "data", f"volumes of {self._shape} voxels", f"{values.shape[1:]} in {name!r}"
@@ -94,7 +93,7 @@ class Nifti(Source):
     def check(self) -> None:
         """Refuse files that differ in shape or spacing, from their headers."""
         for name, path in [*self._files.items(), *self._maps.items()]:
-            shape, spacing = _form(name, path)
+            shape, spacing = _shape_and_spacing(name, path)
             if shape != self._shape or not np.allclose(spacing, self.action.spacing, rtol=1e-3):
                 raise InputError(
                     "data",
@@ -119,7 +118,7 @@ def is_nifti(path: str | Path) -> bool:
     return str(path).lower().endswith(SUFFIXES)
 
 
-def _found(files: Any) -> dict[str, Path]:
+def _files_by_name(files: Any) -> dict[str, Path]:
     """Return files by name, in alphabetical order for a folder."""
     if isinstance(files, str | Path) and (folder := Path(files).expanduser()).is_dir():
         paths = sorted(path for path in folder.rglob("*") if is_nifti(path))
@@ -132,24 +131,24 @@ def _found(files: Any) -> dict[str, Path]:
     return short if len(short) == len(paths) else {path.as_posix(): path for path in paths}
 
 
-def _opened(name: str, path: Path) -> Any:
+def _open_nifti(name: str, path: Path) -> Any:
     """Open a file, with its axes to the right, to the front and to the head."""
     nibabel = import_extra("nibabel", "medical", "a NIfTI file")
     with reading("data", name, "NIfTI"):
         return nibabel.as_closest_canonical(nibabel.load(path))
 
 
-def _form(name: str, path: Path) -> tuple[tuple[int, ...], list[float]]:
+def _shape_and_spacing(name: str, path: Path) -> tuple[tuple[int, ...], list[float]]:
     """Return the numbers of voxels (depth, row, column) and the sides of a voxel."""
-    image = _opened(name, path)
+    image = _open_nifti(name, path)
     if len(image.shape) not in (3, 4):
         raise InputError("data", "volumes", f"{len(image.shape)} dimensions in {name!r}")
     return image.shape[2::-1], [float(side) for side in image.header.get_zooms()[2::-1]]
 
 
-def _array(name: str, path: Path) -> np.ndarray:
+def _voxels(name: str, path: Path) -> np.ndarray:
     """Return `[channel, depth, row, column]`; rows count from the front, where y is up."""
-    image = _opened(name, path)
+    image = _open_nifti(name, path)
     with reading("data", name, "NIfTI"):
         values = np.asarray(image.get_fdata(dtype=np.float32))
     values = values[..., None] if values.ndim == 3 else values

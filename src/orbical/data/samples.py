@@ -17,8 +17,8 @@ from torch.utils.data import DataLoader, Dataset
 
 from .._trees import Tree, leaves, tree_map
 from .array_source import as_tensor, to_numpy
+from .open_data import as_source
 from .source import Batch, Source, data_hash, is_lazy
-from .sources import as_source
 
 
 class Samples:
@@ -65,12 +65,12 @@ class Samples:
         kept = 0 if self._kept is None else min(self._kept[0], len(self))
         if self._kept is None or start >= kept:
             return self._read(start, stop)
-        inputs, targets = _cut(self._kept[1:], start, min(stop, kept))
+        inputs, targets = _slice_of_batch(self._kept[1:], start, min(stop, kept))
         if stop <= kept:
             return inputs, targets
         more, others = self._read(kept, stop)
         both = tree_map(lambda a, b: torch.cat([a, b]), inputs, more)
-        return both, None if targets is None else _joined(targets, others)
+        return both, None if targets is None else _concatenated(targets, others)
 
     def inputs(self, start: int, stop: int) -> Tree:
         """Return some inputs as tensors."""
@@ -98,13 +98,13 @@ class Samples:
         return tree_map(lambda leaf: as_tensor(leaf, longest=4), inputs), targets
 
 
-def _cut(rows: Batch, start: int, stop: int) -> Batch:
+def _slice_of_batch(rows: Batch, start: int, stop: int) -> Batch:
     inputs, targets = rows
     some = tree_map(lambda leaf: leaf[start:stop], inputs)
     return some, None if targets is None else targets[start:stop]
 
 
-def _joined(one: object, other: object) -> Any:
+def _concatenated(one: object, other: object) -> Any:
     if isinstance(one, Tensor) and isinstance(other, Tensor):
         return torch.cat([one, other])
     return np.concatenate([to_numpy(one), to_numpy(other)])
@@ -177,7 +177,7 @@ def _unchanged(rows: object) -> Any:
     return rows
 
 
-class Chosen(Source):
+class ChosenSamples(Source):
     """Some samples of a source.
 
     Args:

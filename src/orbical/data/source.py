@@ -165,6 +165,26 @@ def stacked_samples(values: Sequence[Any], start: int) -> Tree:
     return np.stack([np.asarray(array) for array in arrays])
 
 
+def class_indices(
+    given: Sequence[str], classes: Sequence[str] | None, where: str
+) -> tuple[np.ndarray, list[str]]:
+    """Return class names as indices, sorted or in the order of `classes`, and the names.
+
+    >>> class_indices(["dog", "cat", "dog"], None, "photos")
+    (array([1, 0, 1]), ['cat', 'dog'])
+    """
+    names = sorted(set(given)) if classes is None else [str(name) for name in classes]
+    places = {name: place for place, name in enumerate(names)}
+    unknown = sorted(set(given) - places.keys())
+    if unknown:
+        raise InputError(
+            "classes",
+            f"the names of all classes in {where!r}",
+            f"none for {', '.join(map(repr, unknown[:3]))}",
+        )
+    return np.array([places[name] for name in given]), names
+
+
 def is_lazy(values: object) -> bool:
     """Check for a sequence of the user's own, which makes or reads values when it is sliced.
 

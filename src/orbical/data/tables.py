@@ -16,8 +16,8 @@ from .._text import common_beginning
 from ..actions import Columns
 from ..errors import InputError
 from .image_files import SUFFIXES as IMAGE_SUFFIXES
-from .image_files import ImageFiles, ImageReader, numbered_image_classes
-from .source import Batch, Source
+from .image_files import ImageFiles, ImageReader
+from .source import Batch, Source, class_indices
 
 SUFFIXES = (".csv", ".tsv", ".parquet")
 _ROWS_FOR_FORMAT = 1000
@@ -65,16 +65,16 @@ class Table(ImageFiles):
         classes: Sequence[str] | None = None,
         unreadable: str = "raise",
     ) -> None:
-        frame, where, folder = _opened(table)
+        frame, where, folder = _read_table(table)
         folder = folder if root is None else Path(root).expanduser()
         chosen = "label" if label is None and "label" in frame else label
         used = [path, *([] if chosen is None else [chosen])]
         extra = [name for name in frame if name not in used] if columns is None else [*columns]
         _check_columns(frame, [*used, *extra], where)
-        files = _files(frame[path], folder, where)
+        files = _image_files(frame[path], folder, where)
         labels, names = None, None if classes is None else [*classes]
         if chosen is not None:
-            labels, names = _labels(frame[chosen], classes, where)
+            labels, names = _label_values(frame[chosen], classes, where)
         facts = {str(name): column_of(frame[name]) for name in extra}
         reader = ImageReader(size, transform, mode)
         super().__init__(where, files, reader, labels, names, facts, unreadable)
@@ -111,16 +111,16 @@ class Frame(Source):
         columns: Sequence[str] = (),
         classes: Sequence[str] | None = None,
     ) -> None:
-        frame, where, _ = _opened(table)
+        frame, where, _ = _read_table(table)
         of_file = isinstance(table, str | Path) and "label" in frame
         label = "label" if label is None and of_file else label
         _check_columns(frame, [*([] if label is None else [label]), *columns], where)
         self.classes = None if classes is None else [*classes]
         if label is not None:
-            self.labels, self.classes = _labels(frame[label], classes, where)
+            self.labels, self.classes = _label_values(frame[label], classes, where)
         self.columns = {str(name): column_of(frame[name]) for name in columns}
         inputs = frame[[name for name in frame if name != label and name not in columns]]
-        self.action = _columns_of(inputs, where)
+        self.action = _action_on_columns(inputs, where)
         if type(frame.index).__name__ != "RangeIndex":
             self.names = [str(name) for name in frame.index]
         self._rows = self.action.encode(inputs.rename(columns=str))
@@ -141,7 +141,7 @@ def from_frame(data: object) -> Source | None:
 
 def has_images(path: Path) -> bool:
     """Check whether a table file has the column `path`, or one of names of image files."""
-    frame = _opened(path)[0]
+    frame = _read_table(path)[0]
     first = [str(one).lower() for one in frame.iloc[0]] if len(frame) else []
     return "path" in frame or any(word.endswith(IMAGE_SUFFIXES) for word in first)
 
@@ -153,15 +153,16 @@ def read_probability_table(path: Path) -> dict[str, np.ndarray]:
     of `prob_cat`; if they are not, they are class indices in the order of the columns.
     Probabilities that were rounded, so that rows do not sum to 1, are divided by their sum.
     """
-    frame, where, _ = _opened(path)
+    frame, where, _ = _read_table(path)
     if "label" not in frame:
         raise InputError(
             path,
             "a header row that names a column for each class, with its probabilities, and 'label'",
             ", ".join(map(str, frame.columns[:8])),
         )
-    labels, classes = frame["label"], frame.drop(columns="label")
-    remedy = "leave out columns that are no class, such as names of files"
+    nameless = [name for name in frame if _is_nameless(name)]  # an index, which may repeat
+    labels, classes = frame["label"], frame.drop(columns=["label", *nameless])
+    remedy = "leave out columns that are no class, such as an index or names of files"
     odd = [str(name) for name, kind in classes.dtypes.items() if kind.kind not in "iuf"]
     if odd:
         raise InputError(
@@ -173,7 +174,7 @@ def read_probability_table(path: Path) -> dict[str, np.ndarray]:
             path,
             "probabilities from 0 to 1 in every column but 'label'",
             f"others in {', '.join(map(repr, outside[:3]))}",
-            remedy=f"{remedy}; save logits as an .npz file",
+            remedy=remedy if len(outside) < classes.shape[1] else "save logits as an .npz file",
         )
     given = {*map(str, labels.dropna())}
     names = _columns_as_labeled([str(name) for name in classes], given)
@@ -188,7 +189,7 @@ def read_probability_table(path: Path) -> dict[str, np.ndarray]:
             remedy=f"columns are named {of_columns}; labels are {of_labels}",
         )
     probs = _normalized_if_rounded(classes.to_numpy(np.float64))
-    return {"probs": probs, "labels": _labels(labels, names, where)[0]}
+    return {"probs": probs, "labels": _label_values(labels, names, where)[0]}
 
 
 def _columns_as_labeled(names: list[str], labels: set[str]) -> list[str]:
@@ -221,7 +222,7 @@ def _normalized_if_rounded(probs: np.ndarray) -> np.ndarray:
     return probs / sums if (abs(sums - 1) < off + 1e-9).all() else probs
 
 
-def _columns_of(frame: pd.DataFrame, where: str) -> Columns:
+def _action_on_columns(frame: pd.DataFrame, where: str) -> Columns:
     """Return the action on a table; columns of text share what their numbers stand for."""
     if not len(frame) or not len(frame.columns):
         raise InputError("data", f"rows and columns in {where!r}", frame)
@@ -257,7 +258,7 @@ def _check_columns(frame: pd.DataFrame, wanted: Sequence[str], where: str) -> No
         raise InputError("data", f"at least one row in {where!r}", "none")
 
 
-def _opened(table: Any) -> tuple[pd.DataFrame, str, Path]:
+def _read_table(table: Any) -> tuple[pd.DataFrame, str, Path]:
     if isinstance(table, pd.DataFrame):
         return table, "the data frame", Path()
     path = existing_file("data", Path(table).expanduser())
@@ -268,12 +269,17 @@ def _opened(table: Any) -> tuple[pd.DataFrame, str, Path]:
         else:
             frame = pd.read_csv(path, **_csv_format(path))
 
-    def is_index(name: Any) -> bool:
-        values, nameless = frame[name], re.fullmatch(r"Unnamed: [\d.]+", str(name))
-        return bool(nameless) and values.dtype.kind != "f" and values.is_unique
+    def is_index(name: object) -> bool:
+        values = frame[name]
+        return _is_nameless(name) and values.dtype.kind != "f" and values.is_unique
 
     index = [*itertools.takewhile(is_index, frame)]  # which to_csv writes without a name
     return frame.drop(columns=index), str(table), path.parent
+
+
+def _is_nameless(column: object) -> bool:
+    """Check for the name that pandas gives to a column without one, as it writes an index."""
+    return re.fullmatch(r"Unnamed: [\d.]+", str(column)) is not None
 
 
 def _csv_format(path: Path) -> dict[str, str]:
@@ -290,7 +296,7 @@ def _csv_format(path: Path) -> dict[str, str]:
     return {"sep": separator, "decimal": "," if comma else "."}
 
 
-def _files(paths: pd.Series, folder: Path, where: str) -> dict[str, Path]:
+def _image_files(paths: pd.Series, folder: Path, where: str) -> dict[str, Path]:
     """Return the files by name; a file in several rows has the row in its name."""
     found: dict[str, Path] = {}
     missing: list[str] = []
@@ -312,7 +318,7 @@ def _files(paths: pd.Series, folder: Path, where: str) -> dict[str, Path]:
     return found
 
 
-def _labels(
+def _label_values(
     values: pd.Series, classes: Sequence[str] | None, where: str
 ) -> tuple[np.ndarray, list[str] | None]:
     missing = np.flatnonzero(values.isna())
@@ -324,7 +330,7 @@ def _labels(
         )
     if values.dtype.kind in "iufb":
         return values.to_numpy(), None if classes is None else [*classes]
-    return numbered_image_classes([str(one) for one in values], classes, where)
+    return class_indices([str(one) for one in values], classes, where)
 
 
 def column_of(given: pd.Series | Sequence[object]) -> np.ndarray:

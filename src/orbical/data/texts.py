@@ -108,7 +108,7 @@ def source_from_texts(data: Any) -> Source | None:
     first = data[0] if listed and len(data) else None
     if _is_frame(data) and len(data):
         first = _records(data[:1])[0]
-    if isinstance(first, Mapping | tuple) and _asks(first):
+    if isinstance(first, Mapping | tuple) and _is_question(first):
         return Questions(data)
     chat = isinstance(first, list) and bool(first) and isinstance(first[0], dict)
     if chat or (isinstance(first, str | list) and _is_text(first)):
@@ -159,7 +159,7 @@ class Questions(TextRecords):
     ) -> None:
         rows = _records(data)
         numbered = enumerate(rows, _first_place(data, rows))
-        records = _once([_question(row, place) for place, row in numbered])
+        records = _without_repeats([_question_of_row(row, place) for place, row in numbered])
         counts = Counter(len(record["options"]) for record in records)
         if not counts:
             raise InputError("data", "at least one question", "none")
@@ -174,7 +174,7 @@ class Questions(TextRecords):
                 "orbical.data.Questions(data, options=...)",
                 stacklevel=2,
             )
-        answers = _decided(kept)
+        answers = _answers_or_indices(kept)
         labels = None if None in answers else np.array(answers)
         if labels is None and any(answer is not None for answer in answers):
             place = kept[answers.index(None)]["place"]
@@ -183,7 +183,7 @@ class Questions(TextRecords):
             )
         questions = [record["question"] for record in kept]
         fields = {"question": questions, "options": [record["options"] for record in kept]}
-        facts = _facts([record["facts"] for record in kept], columns)
+        facts = _shared_columns([record["facts"] for record in kept], columns)
         names = [_shortened(text) for text in questions]
         super().__init__(fields, labels, names, facts)
         tied = labels is not None and int(labels.max()) == chosen
@@ -196,20 +196,21 @@ def is_questions(path: Path) -> bool:
     if not path.is_file() or not name.lower().endswith(SUFFIXES):
         return False
     rows = _rows_of_file(path)
-    return _asks(rows[0]) if rows else path.stat().st_size > 0  # at least a header of questions
+    # Without rows it has at least a header of questions.
+    return _is_question(rows[0]) if rows else path.stat().st_size > 0
 
 
-def _asks(row: Any) -> bool:
+def _is_question(row: Any) -> bool:
     """Check whether a row is a question with options.
 
     Cells without names could be anything, so that their answer must be an option, too.
     """
     try:
         if isinstance(row, Mapping):
-            return bool(_fields(_record(row), 0))
+            return bool(_question_fields(_record(row), 0))
         if _is_nested(row):
             return isinstance(row[0], str) and _is_text(row[1])
-        return isinstance(row[0], str) and bool(_question(row, 0))
+        return isinstance(row[0], str) and bool(_question_of_row(row, 0))
     except (InputError, IndexError):
         return False
 
@@ -271,22 +272,22 @@ def _rows_of_file(path: Path) -> list[Any]:
         raise InputError("data", f"a file {', '.join(SUFFIXES)}, or one of them .gz", str(path))
     delimiters = "\t" if suffix == ".tsv" else ",;\t|"  # spreadsheets write `;` in some countries
     for delimiter in delimiters:
-        header, *rows = _cells(text, delimiter) or [[]]
+        header, *rows = _csv_rows(text, delimiter) or [[]]
         if {name.strip().lower() for name in header} & {*_QUESTION}:
             names = [name.strip() for name in header]
             return [dict(zip(names, row, strict=False)) for row in rows]
-    return _cells(text, delimiters[0])
+    return _csv_rows(text, delimiters[0])
 
 
-def _cells(text: str, delimiter: str) -> list[list[str]]:
+def _csv_rows(text: str, delimiter: str) -> list[list[str]]:
     return [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
 
 
-def _question(row: Any, place: int) -> dict[str, Any]:
+def _question_of_row(row: Any, place: int) -> dict[str, Any]:
     """Return question, options, the index of the answer (or None) and further facts of a row."""
     if isinstance(row, Mapping):
         record = _record(row)
-        question, options, answer, used = _fields(record, place)
+        question, options, answer, used = _question_fields(record, place)
         facts = {name: value for name, value in record.items() if name not in used}
     else:
         cells = [*row]
@@ -302,7 +303,7 @@ def _question(row: Any, place: int) -> dict[str, Any]:
     return {
         "question": _as_text(question),
         "options": choices,
-        "answer": _index(answer, choices, [str(name) for name in names], place),
+        "answer": _answer_index(answer, choices, [str(name) for name in names], place),
         "stated": None if names else answer,  # names of options leave nothing to decide
         "place": place,
         "facts": facts,
@@ -333,7 +334,7 @@ def _listed(options: object, place: int) -> list[Any]:
     return [*found]
 
 
-def _fields(record: Record, place: int) -> tuple[Any, Any, Any, set[str]]:
+def _question_fields(record: Record, place: int) -> tuple[Any, Any, Any, set[str]]:
     by_lower = {name.lower(): name for name in record}
     asked, offered, stated = (
         next((by_lower[name.lower()] for name in names if name.lower() in by_lower), None)
@@ -364,7 +365,7 @@ def _as_text(question: object) -> str:
     return str(question)
 
 
-def _index(answer: object, options: list[str], names: list[str], place: int) -> int | None:
+def _answer_index(answer: object, options: list[str], names: list[str], place: int) -> int | None:
     """Return the index of the right option, from its index, name, letter or text; a tie is last."""
     if isinstance(answer, list | tuple) and len(answer) == 1:
         answer = answer[0]
@@ -384,7 +385,7 @@ def _index(answer: object, options: list[str], names: list[str], place: int) -> 
     )
 
 
-def _decided(records: list[dict[str, Any]]) -> list[int | None]:
+def _answers_or_indices(records: list[dict[str, Any]]) -> list[int | None]:
     """Return the answers, where texts such as "2" are both an option and the index of another.
 
     They are indices if all answers can be, and options otherwise; no guess is made if all can be
@@ -416,7 +417,7 @@ _LOGGED = {"epoch": "id", "filter": "doc_id"}
 """What a question is logged for several times, and the column that identifies the question."""
 
 
-def _once(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _without_repeats(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return each question of a log once, and say so: the first of its epochs or filters.
 
     Logs of several tasks in one file number their questions alike, so that the text counts, too.
@@ -439,7 +440,7 @@ def _once(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return records
 
 
-def _facts(records: list[Record], columns: Sequence[str] | None) -> dict[str, np.ndarray]:
+def _shared_columns(records: list[Record], columns: Sequence[str] | None) -> dict[str, np.ndarray]:
     """Return the columns of single numbers and texts that every record has."""
     shared = [name for name in records[0] if all(name in record for record in records)]
     if columns is not None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._text import on_scale, plain
-from .style import CENTERED, FAINT, INK, SEQUENTIAL, SOFT, Look, text_inches
+from .style import CENTERED, FAINT, INK, SEQUENTIAL, SOFT, Look, shortened_label, text_inches
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -248,6 +248,7 @@ def _draw_tiles(axes: Sequence[Axes], orbit: Orbit, values: Array, small: bool) 
     return image
 
 
+_MOST_IN_A_TICK = 24
 _MOST_LETTERS = 72
 """Side by side in the tiles of a row."""
 
@@ -301,7 +302,7 @@ def _ticks(named: dict[str, Array], count: int) -> _Ticks:
     """Return tick labels and an axis label: the name of a single coordinate labels the axis."""
     if len(named) == 1:
         ((name, values),) = named.items()
-        return [plain(value) for value in values], name
+        return [shortened_label(plain(value), _MOST_IN_A_TICK) for value in values], name
     columns = [
         [
             plain(value) if values.dtype.kind in "US" else f"{name} {plain(value)}"
@@ -309,7 +310,8 @@ def _ticks(named: dict[str, Array], count: int) -> _Ticks:
         ]
         for name, values in named.items()
     ]
-    return [", ".join(words) for words in zip(*columns, strict=True)] or [""] * count, ""
+    texts = [", ".join(words) for words in zip(*columns, strict=True)] or [""] * count
+    return [shortened_label(text, _MOST_IN_A_TICK) for text in texts], ""
 
 
 def _readable_on(color: Array) -> str:

@@ -237,8 +237,10 @@ def _surfaces(sheet: Sheet, layout: Surface, given: float | None) -> Figure:
         if row.image is not None:
             below = number + (len(sheet.models) if len(parts) > 1 else 1)
             axes = fig.add_subplot(grid[number:below, 0])
-            words = row.image_title.replace(", ", "\n")  # a narrow column
-            show_picture(axes, row.image, words, 8 if side > 1 else 6)
+            of_image = 8 if side > 1 else 6
+            lines = row.image_title.split(", ", 1)  # a narrow column
+            words = "\n".join(fitted_label(line, 0.6 * side, of_image) for line in lines)
+            show_picture(axes, row.image, words, of_image)
         for place, (title, color, values) in enumerate(row.plots):
             cells = range(first + place * len(parts), first + (place + 1) * len(parts))
             spots = (grid[number, cell] for cell in cells)

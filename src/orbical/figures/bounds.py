@@ -81,15 +81,15 @@ def calibration_interval(bounds: Bounds) -> Figure:
         least = bounds["least_ece_upper"]
         if least.applies:
             ax.plot(float(least), 0, "|", color="white", ms=7, mew=1.4)
-        _beside(ax, low, 0, f"{low:.3f}", left=True, color=MODELS[0])
-        _beside(ax, high, 0, f"{high:.3f}", left=False, color=MODELS[0])
+        _write_beside(ax, low, 0, f"{low:.3f}", left=True, color=MODELS[0])
+        _write_beside(ax, high, 0, f"{high:.3f}", left=False, color=MODELS[0])
         if bounds["ece"].applies:
             ece = float(bounds["ece"])
             ax.axvline(ece, color=INK, lw=0.8, ls=":")
             ax.plot(ece, 0, "o", color=INK, ms=7, mec="white", mew=1.2, zorder=5)
             ax.text(ece, -0.6, f"this model {ece:.3f}", ha="center", weight="bold", bbox=_BOX)
         for y, name in enumerate(rows, start=1):
-            _named_bound(ax, y, bounds[name])
+            _draw_named_bound(ax, y, bounds[name])
         ax.set(xlim=(-0.09, 1.09), ylim=(len(rows) + 0.6, -1.1), xticks=np.linspace(0, 1, 6))
         ax.set_yticks(range(len(rows) + 1), ["possible values", *(TITLES[name] for name in rows)])
         ax.set_xlabel("expected calibration error")
@@ -101,7 +101,7 @@ def calibration_interval(bounds: Bounds) -> Figure:
     return fig
 
 
-def _named_bound(ax: Axes, y: int, bound: Bound) -> None:
+def _draw_named_bound(ax: Axes, y: int, bound: Bound) -> None:
     if not bound.applies:
         reason = shorten(bound.reason, 52, placeholder=" ...")  # the table has all of it
         ax.text(0, y, f"does not apply: {reason}", va="center", color=SOFT, style="italic")
@@ -113,10 +113,10 @@ def _named_bound(ax: Axes, y: int, bound: Bound) -> None:
     ax.plot(value, y, marker="|", color=color, ms=10, mew=1.6)
     note = f"{value:.3f}" + (" (vacuous)" if bound.vacuous else "")
     # On the side of the mark that stays inside the axis.
-    _beside(ax, value, y, note, left=value > 0.8, color=color, fontsize=7)
+    _write_beside(ax, value, y, note, left=value > 0.8, color=color, fontsize=7)
 
 
-def _beside(ax: Axes, x: float, y: float, text: str, *, left: bool, **style: Any) -> None:
+def _write_beside(ax: Axes, x: float, y: float, text: str, *, left: bool, **style: Any) -> None:
     """Write text on one side of a place."""
     ha, shift = ("right", -0.012) if left else ("left", 0.012)
     ax.text(x + shift, y, text, ha=ha, va="center", bbox=_BOX | {"pad": 0.4}, **style)
@@ -181,13 +181,13 @@ def forced_overconfidence(confidence: Array, curves: Mapping[str, tuple[Array, A
     with styled():
         fig = figure(COLUMN * 1.3, 2.8)
         ax = fig.subplots()
-        _forced(ax, confidence, curves)
+        _draw_forced(ax, confidence, curves)
         ax.legend(loc="upper left")
         ax.set_title("Overconfidence that no training removes", loc="left")
     return fig
 
 
-def _forced(ax: Axes, confidence: Array, curves: Mapping[str, tuple[Array, Array]]) -> None:
+def _draw_forced(ax: Axes, confidence: Array, curves: Mapping[str, tuple[Array, Array]]) -> None:
     highest = max(float(np.max(curve)) for pair in curves.values() for curve in pair)
     for i, (name, (mean, orbitwise)) in enumerate(curves.items()):
         color = MODELS[i % len(MODELS)]
@@ -238,7 +238,7 @@ def fibers(
             _fiber_panel(ax, np.asarray(x), np.asarray(label), orbit, confidence)
             ax.set_title(title)
         handles = [
-            axes[0].scatter([], [], s=60, ec=INK, label=name, **_look(y))
+            axes[0].scatter([], [], s=60, ec=INK, label=name, **_look_of_label(y))
             for y, name in enumerate(names)
         ]
         fig.legend(handles=handles, loc="outside lower center", ncols=len(names))
@@ -256,7 +256,7 @@ def _fiber_panel(ax: Axes, x: Array, label: Array, orbit: Array, confidence: Arr
         for y in np.unique(label):
             here = (confidence == level) & (label == y)
             hatch = _HATCHES[f % len(_HATCHES)]
-            look = _look(y) | {"ec": "white" if f else INK, "hatch": hatch}
+            look = _look_of_label(y) | {"ec": "white" if f else INK, "hatch": hatch}
             ax.scatter(x[here, 0], x[here, 1], s=110, lw=0.8, zorder=2, **look)
     counts = {"orbit": len(np.unique(orbit)), "fiber": len(levels)}
     text = "\n".join(f"{count} {kind}" + "s" * (count > 1) for kind, count in counts.items())
@@ -266,7 +266,7 @@ def _fiber_panel(ax: Axes, x: Array, label: Array, orbit: Array, confidence: Arr
     ax.spines[:].set_visible(False)
 
 
-def _look(label: int) -> Look:
+def _look_of_label(label: int) -> Look:
     """Return the color and the marker of a label."""
     return {"fc": MODELS[label % len(MODELS)], "marker": _MARKERS[label % len(_MARKERS)]}
 
@@ -335,7 +335,7 @@ def group_comparison(comparison: Comparison) -> Figure:
         fig = figure(PAGE, max(2.4, 0.9 + 0.4 * len(rows)))
         widths = (1.35, 1, 1.15)[: 3 if labels else 2]
         left, middle, *rest = fig.subplots(1, len(widths), width_ratios=widths)
-        _allowed(left, rows, "accuracy_ceiling" if labels else "error_floor")
+        _draw_allowed(left, rows, "accuracy_ceiling" if labels else "error_floor")
         start = np.zeros(len(rows))
         for (kind, color), hatch in zip(KIND_COLORS.items(), _HATCHES, strict=False):
             share = np.array([row[kind] for row in rows])
@@ -347,14 +347,14 @@ def group_comparison(comparison: Comparison) -> Figure:
         below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.28)}
         middle.legend(**below, ncols=3, handlelength=1.2, columnspacing=0.8)
         for right in rest:
-            _forced(right, comparison.confidence, comparison.forced)
+            _draw_forced(right, comparison.confidence, comparison.forced)
             right.set_title("Forced overconfidence", loc="left")
             right.set_ylim(top=1.25 * right.get_ylim()[1])  # room for the legend
             right.legend(handles=right.lines[-1:], loc="upper left")
     return fig
 
 
-def _allowed(ax: Axes, rows: Sequence[Mapping[str, Any]], best: str) -> None:
+def _draw_allowed(ax: Axes, rows: Sequence[Mapping[str, Any]], best: str) -> None:
     """Draw the range of accuracies, or the floor of errors, of each group."""
     labels = best == "accuracy_ceiling"
     for place, row in enumerate(rows):

@@ -11,24 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._lazy import xr
 from .._text import percent
 from ..errors import InputError
+from . import style
 from .nero_plots import INTERVAL, aggregate
-from .style import (
-    COLUMN,
-    INK,
-    PAGE,
-    SOFT,
-    Look,
-    check_figure_width,
-    figure,
-    fitted_label,
-    model_colors,
-    styled,
-)
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -91,8 +80,6 @@ def error_along_orbit(
 
 def _both_ends(array: xr.DataArray) -> xr.DataArray:
     """Return the lower end of the interval, the value and the upper end as a dimension."""
-    import xarray as xr
-
     if array.ndim > 2:
         expected = "(model, element) for an interval in this layout"
         raise InputError("array", expected, f"dimensions {array.dims}")
@@ -142,23 +129,23 @@ def _draw_reliability(axes: Axes, curve: ReliabilityCurve, color: str) -> None:
 
     place, accuracy, density = curve.place.numpy(), curve.accuracy.numpy(), curve.density.numpy()
     share = density / density.max()
-    axes.plot([0, 1], [0, 1], "--", color=SOFT, linewidth=0.8)
-    axes.fill_between(place, 0, 0.16 * share, color=SOFT, alpha=0.25, linewidth=0)
+    axes.plot([0, 1], [0, 1], "--", color=style.SOFT, linewidth=0.8)
+    axes.fill_between(place, 0, 0.16 * share, color=style.SOFT, alpha=0.25, linewidth=0)
     axes.fill_between(place, curve.low.numpy(), curve.high.numpy(), color=color, alpha=0.22, lw=0)
     points = np.stack([place, accuracy], axis=-1)
     pieces = np.stack([points[:-1], points[1:]], axis=1)
     seen = np.isfinite(pieces).all((1, 2))
     widths = 0.7 + 2.3 * np.sqrt(share[:-1])
-    look: Look = {"linewidths": list(widths[seen]), "colors": color, "capstyle": "round"}
+    look: style.Look = {"linewidths": list(widths[seen]), "colors": color, "capstyle": "round"}
     axes.add_collection(LineCollection(list(pieces[seen]), **look))
     box = {"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1.5}
-    style: Look = {"va": "top", "fontsize": 7, "linespacing": 1.4, "bbox": box}
-    axes.text(0.03, 0.97, _in_words("smooth ECE", curve.error), transform=axes.transAxes, **style)
+    text: style.Look = {"va": "top", "fontsize": 7, "linespacing": 1.4, "bbox": box}
+    axes.text(0.03, 0.97, _in_lines("smooth ECE", curve.error), transform=axes.transAxes, **text)
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="confidence", ylabel="accuracy", aspect="equal")
     axes.grid(True)
 
 
-def _in_words(name: str, found: Interval) -> str:
+def _in_lines(name: str, found: Interval) -> str:
     return (
         f"{name} {float(found.value):.3f}\n"
         f"{percent(found.level)} [{float(found.low):.3f}, {float(found.high):.3f}]\n"
@@ -204,9 +191,9 @@ def _draw_cumulative(axes: Axes, curve: CumulativeCurve, color: str) -> None:
     gap = accuracy - confidence
     at = int(np.abs(gap).argmax())
     axes.fill_between(quantile, accuracy, confidence, color=color, alpha=0.18, linewidth=0)
-    axes.plot(quantile, confidence, "--", color=INK, linewidth=1.1, label="confidence")
+    axes.plot(quantile, confidence, "--", color=style.INK, linewidth=1.1, label="confidence")
     axes.plot(quantile, accuracy, color=color, label="accuracy")
-    axes.plot([quantile[at]] * 2, [accuracy[at], confidence[at]], color=INK, linewidth=1.1)
+    axes.plot([quantile[at]] * 2, [accuracy[at], confidence[at]], color=style.INK, linewidth=1.1)
     # Narrow enough for the corner above the curves, which lie below the diagonal.
     side = "confidence above\naccuracy" if gap[at] < 0 else "accuracy above\nconfidence"
     words = "no gap" if gap[at] == 0 else f"KS {abs(gap[at]):.3f},\n{side}"
@@ -221,35 +208,34 @@ def _a_panel_each(
     curves: Any, draw: Callable[[Axes, Any, str], None], title: str, width: float | None
 ) -> Figure:
     """Draw the curve of each model in its own panel, in the color of the model."""
-    named, colors = _named(curves, width)
-    with styled():
-        fig, places, wide = _grid(len(named), title, width)
+    named, colors = _by_name(curves, width)
+    with style.styled():
+        fig, places, wide = _panels(len(named), title, width)
         for axes, (name, curve) in zip(places, named.items(), strict=True):
             draw(axes, curve, colors[name])
-            axes.set_title(fitted_label(name, wide - 0.3, 9))
+            axes.set_title(style.fitted_label(name, wide - 0.3, 9))
     return fig
 
 
-def _named(curves: Any, width: float | None) -> tuple[dict[str, Any], dict[str, str]]:
+def _by_name(curves: Any, width: float | None) -> tuple[dict[str, Any], dict[str, str]]:
     """Check arguments; return the curves of models by name, one alone without, and their colors."""
-    check_figure_width(width)
+    style.check_figure_width(width)
     named = dict(curves) if isinstance(curves, Mapping) else {"": curves}
     if not named:
         raise InputError("curves", "at least one", "none")
-    return named, model_colors(named)
+    return named, style.model_colors(named)
 
 
-def _grid(count: int, title: str, given: float | None) -> tuple[Figure, list[Axes], float]:
+def _panels(count: int, title: str, given: float | None) -> tuple[Figure, list[Axes], float]:
     """Return a figure, its panels, and the width of a panel in inches."""
-    width = given or (COLUMN if count == 1 else PAGE)
+    width = given or (style.COLUMN if count == 1 else style.PAGE)
     columns = max(1, min(count, _PER_ROW, int(width / _LEAST)))
     rows = -(-count // columns)
-    fig = figure(width, rows * (width / columns) * 1.02 + (0.3 if title else 0.0))
+    fig = style.figure(width, rows * (width / columns) * 1.02)
     places = fig.subplots(rows, columns, squeeze=False).reshape(-1)
     for axes in places[count:]:
         axes.set_visible(False)
-    if title:
-        fig.suptitle(title)
+    style.write_figure_title(fig, title)
     return fig, list(places[:count]), width / columns
 
 
@@ -275,18 +261,20 @@ def risk_coverage_plot(
         >>> fig.axes[0].get_xlabel()
         'coverage (share not rejected)'
     """
-    named, colors = _named(curves, width)
-    wide = width or COLUMN * 1.3
-    with styled():
-        fig = figure(wide, wide * 0.72)
+    named, colors = _by_name(curves, width)
+    wide = width or style.COLUMN * 1.3
+    with style.styled():
+        fig = style.figure(wide, wide * 0.72)
         axes = fig.subplots()
         for name, curve in named.items():
             area = f"AURC {curve.aurc:.4f} [{curve.low:.4f}, {curve.high:.4f}]"
-            label = f"{name}, {area}" if name else area
+            room = wide - 0.8 - style.text_inches(area, 7)
+            short = style.fitted_label(name, room, 7, lines=1, bold=False)
+            label = f"{short}, {area}" if name else area
             axes.plot(curve.coverage, curve.risk, color=colors[name], label=label)
         axes.set(xlim=(0, 1), xlabel="coverage (share not rejected)", ylabel="error rate")
         axes.set_ylim(0, None)
         axes.set_title(title)
-        axes.grid(True, color=SOFT, alpha=0.2)
+        axes.grid(True, color=style.SOFT, alpha=0.2)
         fig.legend(loc="outside upper left", fontsize=7)
     return fig

@@ -8,37 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._lazy import xr
 from ..errors import InputError, check_name
+from . import nero_plots, style
 from ._layouts import LAYOUTS, Curves, Orbit
 from ._panels import frame_axes, show_picture
-from .nero_plots import (
-    model_first,
-    model_names,
-    plotted_images,
-    plotted_orbit,
-    plotted_values,
-    rounding_scale,
-)
-from .style import (
-    CENTERED,
-    COLUMN,
-    INK,
-    PAGE,
-    SEQUENTIAL,
-    SOFT,
-    Look,
-    check_figure_width,
-    class_colors,
-    figure,
-    fitted_label,
-    legend_of,
-    model_colors,
-    readable_color,
-    styled,
-)
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.cm import ScalarMappable
     from matplotlib.figure import Figure
@@ -107,17 +83,16 @@ def embedding(
         raise InputError("array", "two or more components", "1")
     known = [str(name) for name, entry in array.coords.items() if "sample" in entry.dims]
     check_name("color", color, known)
-    array = model_first(array).transpose("model", "sample", "component")
-    check_figure_width(width)
-    glyphs, orbit = _glyphs(array, responses, image)
-    with styled():
-        fig = _draw(array, color, glyphs, orbit, width)
-        if title:
-            fig.suptitle(title)
+    array = nero_plots.model_first(array).transpose("model", "sample", "component")
+    style.check_figure_width(width)
+    glyphs, orbit = _chosen_glyphs(array, responses, image)
+    with style.styled():
+        fig = _draw_maps(array, color, glyphs, orbit, width)
+        style.write_figure_title(fig, title)
     return fig
 
 
-def _glyphs(
+def _chosen_glyphs(
     array: xr.DataArray, responses: xr.DataArray | None, image: object
 ) -> tuple[list[_Glyph], Orbit | None]:
     """Return the samples to draw next to the map, and their orbit."""
@@ -131,11 +106,12 @@ def _glyphs(
             "(model, sample, element) from orbical.nero.individual",
             f"dimensions {responses.dims}",
         )
-    responses = model_first(responses).transpose("model", "sample", "element")
+    responses = nero_plots.model_first(responses).transpose("model", "sample", "element")
     names = [str(name) for name in responses["model"].values]
-    numbers = plotted_values(responses, "sample")
-    places = {int(number): row for row, number in enumerate(plotted_values(array, "sample"))}
-    images = plotted_images(image, len(numbers))
+    numbers = nero_plots.plotted_values(responses, "sample")
+    of_map = nero_plots.plotted_values(array, "sample")
+    places = {int(number): row for row, number in enumerate(of_map)}
+    images = nero_plots.plotted_images(image, len(numbers))
     glyphs = []
     for place, number in enumerate(numbers):
         if int(number) not in places:
@@ -143,25 +119,25 @@ def _glyphs(
         values = np.asarray(responses.values[:, place], float)
         by_model = dict(zip(names, values, strict=True)) | {"": values[0]}
         glyphs.append(_Glyph(places[int(number)], f"sample {number}", by_model, images[place]))
-    return glyphs, plotted_orbit(responses, None)
+    return glyphs, nero_plots.plotted_orbit(responses, None)
 
 
-def _draw(
+def _draw_maps(
     array: xr.DataArray, color: str, glyphs: list[_Glyph], orbit: Orbit | None, given: float | None
 ) -> Figure:
-    models, order = model_names(array)
-    colors = {**model_colors(order), "": INK}
+    models, order = nero_plots.model_names(array)
+    colors = {**style.model_colors(order), "": style.INK}
     beside = -(-len(glyphs) // 2)
     if glyphs:  # a row for each model, so that lines to the glyphs do not cross other maps
-        down, across, width = len(models), 1, given or PAGE
-        height = len(models) * max(3.0 * width / PAGE, 1.05 * beside) + 0.5
+        down, across, width = len(models), 1, given or style.PAGE
+        height = len(models) * max(3.0 * width / style.PAGE, 1.05 * beside) + 0.5
     else:
-        width = given or (PAGE if len(models) > 1 else COLUMN + 0.8)
+        width = given or (style.PAGE if len(models) > 1 else style.COLUMN + 0.8)
         across = max(1, min(len(models), int(width / _LEAST)))
         down = -(-len(models) // across)
         across = -(-len(models) // down)
         height = down * (width - 0.4) / across + 0.8
-    fig = figure(width, height)
+    fig = style.figure(width, height)
     ratios = [1.0, 3.0, 1.0] if glyphs else [1.0] * across
     outer = fig.add_gridspec(down, len(ratios), width_ratios=ratios)
     frame = array.values[..., :2].reshape(-1, 2)
@@ -173,16 +149,17 @@ def _draw(
         maps.append(axes)
         one = array.isel(model=number)
         key = _scatter(axes, one, array, color)
-        _furnish(axes, array, frame)
+        _label_and_frame(axes, array, frame)
         if model:
             wide = 0.6 * width if glyphs else width / across - 0.2
-            axes.set_title(fitted_label(model, wide, 9), color=readable_color(colors[model]))
+            short = style.fitted_label(model, wide, 9)
+            axes.set_title(short, color=style.readable_color(colors[model]))
         if not glyphs and column:
             axes.set_ylabel("")
         if not glyphs and number + across < len(models):
             axes.set_xlabel("")
         if glyphs and orbit is not None:
-            sides = _sides(glyphs, one.values[:, :2])
+            sides = _left_and_right(glyphs, one.values[:, :2])
             for glyphs_here, side in zip(sides, (0, 2), strict=True):
                 inner = outer[number, side].subgridspec(max(beside, 1), 1)
                 for place, glyph in enumerate(glyphs_here):
@@ -191,13 +168,13 @@ def _draw(
                     if glyph.image is not None:  # away from the line to the map
                         corner = (-0.36 if side == 0 else 1.0, 0.68, 0.36, 0.36)
                         show_picture(small.inset_axes(corner), glyph.image)
-                    _lead(fig, small, axes, one.values[glyph.row, :2], side == 0)
+                    _draw_line_to_sample(fig, small, axes, one.values[glyph.row, :2], side == 0)
     if key is not None:
         # Below, where no line to a glyph passes.
         bar = fig.colorbar(
             key, ax=maps, location="bottom", fraction=0.05, pad=0.02, shrink=0.7, aspect=40
         )
-        bar.set_label(textwrap.fill(_meaning(array, color), int(width * 13)))
+        bar.set_label(textwrap.fill(_color_in_words(array, color), int(width * 13)))
         bar.outline.set_visible(False)
         if bar.solids is not None:
             bar.solids.set_alpha(1)
@@ -205,7 +182,7 @@ def _draw(
         _write_classes(fig, maps, color)
     missing = int(array.attrs.get("missing", 0))
     if missing:
-        fig.supxlabel(f"{missing} unfinished responses are left out", fontsize=7, color=SOFT)
+        fig.supxlabel(f"{missing} unfinished responses are left out", fontsize=7, color=style.SOFT)
     return fig
 
 
@@ -215,7 +192,7 @@ def _scatter(
     """Draw the points of one model; return what a color bar needs, None for classes."""
     places = one.values[:, :2]
     count = len(places)
-    look: Look = {
+    look: style.Look = {
         "s": float(np.clip(4000 / max(count, 1), 2, 18)),
         "alpha": 0.85 if count <= 2000 else 0.5,
         "linewidths": 0,
@@ -223,9 +200,9 @@ def _scatter(
     }
     values, everywhere = one[color].values, array[color].values
     if values.dtype.kind not in "iubUSO":  # numbers, not classes
-        low, high = _range(array, color, everywhere)
+        low, high = _color_range(array, color, everywhere)
         order = np.argsort(np.nan_to_num(values), kind="stable")
-        look |= {"cmap": SEQUENTIAL, "vmin": low, "vmax": high}
+        look |= {"cmap": style.SEQUENTIAL, "vmin": low, "vmax": high}
         return axes.scatter(places[order, 0], places[order, 1], c=values[order], **look)
     from matplotlib.patheffects import withStroke
 
@@ -233,15 +210,16 @@ def _scatter(
     if len(names) > _MOST_CLASSES:
         given = f"{len(names)} values of {color!r}"
         raise InputError("color", f"at most {_MOST_CLASSES} classes", given)
-    for name, shade in zip(names, class_colors(names).values(), strict=True):
+    for name, shade in zip(names, style.class_colors(names).values(), strict=True):
         members = places[(values == name) & np.isfinite(places).all(1)]
         if len(members):
             axes.scatter(members[:, 0], members[:, 1], color=shade, label=str(name), **look)
             # On the member in the middle, so that the name is among its own points.
             middle = members[((members - np.median(members, 0)) ** 2).sum(1).argmin()]
             stroke = [withStroke(linewidth=2.5, foreground="white")]
-            style: Look = {"color": readable_color(shade), "weight": "bold", "path_effects": stroke}
-            axes.annotate(str(name), middle, **CENTERED, **style)
+            bold: style.Look = {"color": style.readable_color(shade), "weight": "bold"}
+            short = style.shortened_label(str(name), 16)
+            axes.annotate(short, middle, path_effects=stroke, **style.CENTERED, **bold)
     return None
 
 
@@ -252,19 +230,23 @@ def _write_classes(fig: Figure, maps: list[Axes], color: str) -> None:
         for axes in maps
         for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    labels, columns = legend_of(list(named), fig.get_figwidth() - 0.2, most=10)
-    look: Look = {"ncols": columns, "columnspacing": 1.0, "handletextpad": 0.1}
+    room = fig.get_figwidth() - 0.2
+    labels = list(named)
+    if len(labels) > 4:  # or long names, one below the other, leave no room for the map
+        labels, _ = style.legend_of(labels, room / 2)
+    labels, columns = style.legend_of(labels, room, most=10)
+    look: style.Look = {"ncols": columns, "columnspacing": 1.0, "handletextpad": 0.1}
     legend = fig.legend(named.values(), labels, title=color, loc="outside lower center", **look)
     for handle in legend.legend_handles:
         if handle is not None:
             handle.set(alpha=1, sizes=[24])
 
 
-def _range(array: xr.DataArray, color: str, values: Array) -> tuple[float, float]:
+def _color_range(array: xr.DataArray, color: str, values: Array) -> tuple[float, float]:
     if color == "mean" and "limits" in array.attrs:
         low, high = array.attrs["limits"]
         return float(low), float(high)
-    if color == "mean" and (only := rounding_scale(array, values)):
+    if color == "mean" and (only := nero_plots.rounding_scale(array, values)):
         return only
     finite = values[np.isfinite(values)]
     if not finite.size:
@@ -273,14 +255,14 @@ def _range(array: xr.DataArray, color: str, values: Array) -> tuple[float, float
     return low, max(float(finite.max()), low + 1e-12)
 
 
-def _meaning(array: xr.DataArray, color: str) -> str:
+def _color_in_words(array: xr.DataArray, color: str) -> str:
     meaning = array.attrs.get("meaning", "response")
     if color in ("mean", "variance"):
         return f"{color} over the orbit: {meaning}"
     return color
 
 
-def _furnish(axes: Axes, array: xr.DataArray, frame: Array) -> None:
+def _label_and_frame(axes: Axes, array: xr.DataArray, frame: Array) -> None:
     """Label the components and set the same frame for every map; their scale has no unit."""
     method = _NAMES.get(array.attrs.get("method", ""), "component")
     low, high = np.nanmin(frame, axis=0), np.nanmax(frame, axis=0)
@@ -294,7 +276,7 @@ def _furnish(axes: Axes, array: xr.DataArray, frame: Array) -> None:
     frame_axes(axes)
 
 
-def _sides(glyphs: list[_Glyph], places: Array) -> tuple[list[_Glyph], list[_Glyph]]:
+def _left_and_right(glyphs: list[_Glyph], places: Array) -> tuple[list[_Glyph], list[_Glyph]]:
     """Return the samples to the left and to the right of the map, each ordered by height."""
     across = sorted(glyphs, key=lambda glyph: places[glyph.row, 0])
     half = -(-len(glyphs) // 2)
@@ -317,14 +299,15 @@ def _draw_glyph(axes: Axes, glyph: _Glyph, model: str, orbit: Orbit, color: str)
     axes.set_title(glyph.name, fontsize=6, fontweight="normal", pad=2)
 
 
-def _lead(fig: Figure, small: Axes, axes: Axes, point: Array, on_left: bool) -> None:
+def _draw_line_to_sample(fig: Figure, small: Axes, axes: Axes, point: Array, on_left: bool) -> None:
     """Circle a sample on the map, and draw a line from its orbit to it."""
     from matplotlib.patches import ConnectionPatch
 
     if not np.isfinite(point).all():
         return
-    axes.plot(*point, "o", mfc="none", mec=INK, mew=1.0, ms=6, zorder=5)
-    start, look = (1.02 if on_left else -0.02, 0.5), Look(color=SOFT, lw=0.6, zorder=4, shrinkB=3)
+    axes.plot(*point, "o", mfc="none", mec=style.INK, mew=1.0, ms=6, zorder=5)
+    start = (1.02 if on_left else -0.02, 0.5)
+    look = style.Look(color=style.SOFT, lw=0.6, zorder=4, shrinkB=3)
     line = ConnectionPatch(start, tuple(point), small.transAxes, axes.transData, **look)
     line.set_in_layout(False)
     fig.add_artist(line)

@@ -10,25 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._lazy import xr
 from .._text import plain
 from ..errors import InputError, check_name
 from ..tasks import quantity_rounding
+from . import style
 from ._layouts import LAYOUTS, Orbit
 from ._panels import Panel, Sheet, draw_sheet
-from .style import (
-    INK,
-    PAGE,
-    SOFT,
-    check_figure_width,
-    figure,
-    model_colors,
-    model_lines,
-    styled,
-    write_figure_title,
-)
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.figure import Figure
 
 __all__ = ["aggregate", "averaging", "individual"]
@@ -159,9 +149,7 @@ def individual(
 
 def _with_models(array: xr.DataArray) -> xr.DataArray:
     """Check an array of responses; one without a model gets a nameless one."""
-    from xarray import DataArray
-
-    if not isinstance(array, DataArray):
+    if not isinstance(array, xr.DataArray):
         expected = "responses of orbical.nero, such as individual(scan, sample) or aggregate(scan)"
         raise InputError("array", expected, type(array))
     kind = array.attrs.get("layout")
@@ -241,11 +229,17 @@ def _limits(array: xr.DataArray, given: tuple[float, float] | None) -> tuple[flo
 
 
 def rounding_scale(array: xr.DataArray, values: Array) -> tuple[float, float] | None:
-    """Return a scale on which rounding has one color, if values of a metric are no more than it."""
+    """Return a scale on which rounding has one color, if values `[model, ...]` are no more."""
     about = array.attrs
-    rounding = quantity_rounding(about.get("units", ""), about.get("higher_is_better"))
-    only = rounding > 0 and np.nanmax(values, initial=0.0) <= rounding
-    return (0.0, rounding) if only else None
+    usual = quantity_rounding(about.get("units", ""), about.get("higher_is_better"))
+    models, order = model_names(array)
+    each = dict(zip(order, about.get("rounding", ()), strict=False))
+    most = [each.get(model, usual) for model in models]
+    only = max(most) > 0 and all(
+        np.nanmax(of_model, initial=0.0) <= rounding
+        for of_model, rounding in zip(values, most, strict=True)
+    )
+    return (0.0, max(most)) if only else None
 
 
 def plotted_images(image: Any, count: int, several: bool = True) -> list[Array | None]:
@@ -282,19 +276,18 @@ def _sheet_figure(
     prefix: str,
     width: float | None,
 ) -> Figure:
-    check_figure_width(width)
+    style.check_figure_width(width)
     models, order = model_names(array)
     sheet = Sheet(
         plotted_orbit(array, limits, prefix),
         models,
-        {**model_colors(order), "": INK},
-        {**model_lines(order), "": "-"},
+        {**style.model_colors(order), "": style.INK},
+        {**style.model_lines(order), "": "-"},
         panels,
     )
-    with styled():
+    with style.styled():
         fig = draw_sheet(sheet, width)
-        if title:
-            write_figure_title(fig, title)
+        style.write_figure_title(fig, title)
     return fig
 
 
@@ -324,12 +317,12 @@ def averaging(table: xr.Dataset, *, width: float | None = None) -> Figure:
         >>> len(ob.figures.averaging(ob.nero.averaging(scan)).axes)
         3
     """
-    check_figure_width(width)
+    style.check_figure_width(width)
     names = [str(name) for name in table["model"].values]
-    colors, lines = model_colors(names), model_lines(names)
+    colors, lines = style.model_colors(names), style.model_lines(names)
     numbers = table["elements"].values
-    with styled():
-        fig = figure(width or PAGE, (width or PAGE) * 0.36)
+    with style.styled():
+        fig = style.figure(width or style.PAGE, (width or style.PAGE) * 0.36)
         for axes, (quantity, words) in zip(fig.subplots(1, 3), _PANELS.items(), strict=True):
             values = table[quantity]
             values = values.sel(place="mean") if "place" in values.dims else values
@@ -343,7 +336,7 @@ def averaging(table: xr.Dataset, *, width: float | None = None) -> Figure:
             axes.set_xticks(numbers, [str(number) for number in numbers], minor=False)
             axes.minorticks_off()
             axes.set_ylim(0, 1 if quantity == "accuracy" else None)
-            axes.grid(True, color=SOFT, alpha=0.2)
-        handles = fig.axes[0].get_legend_handles_labels()
-        fig.legend(*handles, loc="outside upper center", ncols=len(names))
+            axes.grid(True, color=style.SOFT, alpha=0.2)
+        labels, columns = style.legend_of(names, fig.get_figwidth() - 0.1)
+        fig.legend(fig.axes[0].lines[::2], labels, loc="outside upper center", ncols=columns)
     return fig

@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw
 from .._text import counted
 from ..errors import InputError, whole_number
 from ..groups import Group, as_group
-from .style import INK, MODELS, PAGE, SOFT, Look, check_figure_width, figure, styled
+from .style import INK, MODELS, PAGE, SOFT, Look, check_figure_width, figure, fitted_label, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,24 +56,25 @@ def group_picture(*groups: Group | str, width: float | None = None) -> Figure:
         for number, group in enumerate(chosen):
             part = next((name for name in _DRAWN if name in group.parts), "")
             panel = fig.add_subplot(rows, columns, number + 1)
-            _DRAWN.get(part, _draw_numbers)(panel, group, _some(len(group), group.identity))
-            panel.set_title(f"{group.spec}\n{counted(len(group), 'element')}", fontsize=7)
+            _DRAWN.get(part, _draw_numbers)(panel, group, _drawn(len(group), group.identity))
+            spec = fitted_label(group.spec, wide / columns - 0.15, 7, lines=1)
+            panel.set_title(f"{spec}\n{counted(len(group), 'element')}", fontsize=7)
     return fig
 
 
-def _some(count: int, identity: int) -> Array:
+def _drawn(count: int, identity: int) -> Array:
     """Return the elements that are drawn, the identity last, on top of the others."""
     some = np.unique(np.linspace(0, count - 1, min(count, _MOST_DRAWN)).astype(int))
     return np.append(some[some != identity], identity)
 
 
-def _colors(maps: Array) -> list[str]:
+def _colors_of_elements(maps: Array) -> list[str]:
     """Return a color for each element, black for the last, which is the identity."""
     mirrored = np.linalg.det(maps[:-1, :-1, :-1]) < 0
     return [*np.where(mirrored, MODELS[1], MODELS[0]).tolist(), INK]
 
 
-def _moved(maps: Array, shape: Array) -> Array:
+def _transformed(maps: Array, shape: Array) -> Array:
     """Move places `[P, d]` by homogeneous matrices, to `[K, P, d]`."""
     wide = np.concatenate([shape, np.ones((len(shape), 1))], 1)
     found = np.einsum("kij,pj->kpi", maps, wide)
@@ -85,7 +86,7 @@ def _draw_plane(panel: Axes, group: Group, some: Array) -> None:
 
     maps = group.parts["plane"][some]
     size, start, apart = _flag_size(maps)
-    shapes, colors = _moved(maps, size * (_FLAG + start)), _colors(maps)
+    shapes, colors = _transformed(maps, size * (_FLAG + start)), _colors_of_elements(maps)
     look: Look = {"facecolors": "none", "edgecolors": colors[:-1], "lw": 0.6}
     if apart:  # what lies on top of each other is drawn by its outlines
         look = {"facecolors": colors[:-1], "alpha": np.clip(12 / len(maps), 0.12, 0.6), "lw": 0}
@@ -123,10 +124,12 @@ def _draw_space(panel: Axes, group: Group, some: Array) -> None:
     across /= np.linalg.norm(across)
     flat = size * (_FLAG - [0.25, 0.5])
     flag = flat[:, :1] * across + flat[:, 1:] * np.cross(out, across) + out * (shift == 0)
-    seen = _moved(maps, flag)[..., [1, 2, 0]] @ look_from().T  # across, up, towards the viewer
+    seen = (
+        _transformed(maps, flag)[..., [1, 2, 0]] @ look_from().T
+    )  # across, up, towards the viewer
     depth = seen[..., 2].mean(1)
     near = (depth - depth.min()) / max(float(np.ptp(depth)), 1e-9)
-    order, colors = np.argsort(depth), np.array(_colors(maps))
+    order, colors = np.argsort(depth), np.array(_colors_of_elements(maps))
     alpha = 0.25 + 0.75 * near[order]
     look: Look = {"facecolors": colors[order], "alpha": alpha, "lw": 0}
     panel.add_collection(PolyCollection(list(seen[order, :, :2]), **look))
@@ -230,13 +233,13 @@ def cloud_picture(
     column = np.round(half + across * half * 0.92 - 0.5).astype(int)
     row = np.round(half - up * half * 0.92 - 0.5).astype(int)
     shade = 0.45 - 0.4 * near  # 0.05 in front, 0.85 behind
-    for down, right in _disc(size, len(cloud)):
+    for down, right in _disc_of_point(size, len(cloud)):
         place = (np.clip(row + down, 0, size - 1), np.clip(column + right, 0, size - 1))
         np.minimum.at(picture, place, shade)
     return picture
 
 
-def _disc(size: int, count: int) -> Array:
+def _disc_of_point(size: int, count: int) -> Array:
     """Return the pixels `[pixels, 2]` of a point about its place; few points are larger discs."""
     side = int(np.clip(round(0.62 * size / count**0.75), 1, max(1, size // 7)))
     steps = np.arange(side) - side // 2

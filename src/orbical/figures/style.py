@@ -180,10 +180,13 @@ def check_figure_width(width: float | None) -> None:
 
 
 def write_figure_title(fig: Figure, title: str) -> None:
-    """Write the title of a figure, above its legend if there is one."""
+    """Write the title of a figure in lines that fit, above its legend if there is one."""
     from matplotlib.font_manager import FontProperties
 
-    fig.set_figheight(fig.get_figheight() + 0.25)
+    if not title:
+        return
+    title = wrapped_label(title, fig.get_figwidth() - 0.2, 11)  # 10 in bold
+    fig.set_figheight(fig.get_figheight() + 0.1 + 0.15 * len(title.split("\n")))
     if fig.legends:  # the layout keeps room for either, not for both
         fig.legends[0].set_title(title, prop=FontProperties(family=FONT, size=10, weight="bold"))
     else:

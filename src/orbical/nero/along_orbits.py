@@ -8,7 +8,7 @@ import numpy as np
 
 from .._lazy import xr
 from ..errors import InputError, check_name
-from ..store import Scan, arrays_of, responses
+from ..store import Scan, ScanArrays, arrays_of, responses
 from .orbit_sums import least_response, response_bounds, sums_over, values_over
 
 
@@ -83,7 +83,7 @@ def aggregate(
     if interval:
         names = ("low", "high", "caution")
         coords |= {end: (dims, part) for end, part in zip(names, ends, strict=True)}
-    return xr.DataArray(mean, coords, dims, name=name, attrs=like.attrs)
+    return xr.DataArray(mean, coords, dims, name=name, attrs=_attributes(like, arrays))
 
 
 def individual(
@@ -126,5 +126,14 @@ def individual(
     if "sample" not in values.coords:
         values = values.assign_coords(sample=np.arange(count))
     taken = values.isel(sample=chosen if chosen.ndim else int(chosen))
-    taken.attrs = values.attrs
+    taken.attrs = _attributes(values, arrays_of(scan))
     return taken
+
+
+def _attributes(values: xr.DataArray, arrays: ScanArrays) -> dict[str, object]:
+    """Return the attributes of responses, with what is rounding in those of molecules."""
+    if "numbers" not in arrays:
+        return values.attrs
+    from .molecules import rounding_of_models
+
+    return {**values.attrs, "rounding": rounding_of_models(arrays, str(values.name))}

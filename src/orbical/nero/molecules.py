@@ -12,7 +12,7 @@ from .._arrays import as_numpy
 from ..errors import InputError, whole_number
 from ..groups import Group
 from ..store import Scan, ScanArrays, arrays_of
-from ..tasks import SYMBOLS, UNITS, Quantities, display_name
+from ..tasks import SYMBOLS, UNITS, Quantities, display_name, quantity_rounding
 
 SINGLE = 1e-4
 """The largest relative violation that is attributed to rounding in single precision; for energies,
@@ -154,6 +154,37 @@ def score_scope(names: Container[str], unit: str) -> str:
         return ""
     alone = ", ".join(judged)
     return f"Judged by {alone} alone, not by {others}: see ob.nero.violations or orbical check."
+
+
+def rounding_of_models(arrays: ScanArrays, name: str) -> list[float]:
+    """Return the largest difference that is rounding for each model, in its own precision.
+
+    In single precision it is that up to which `Violation.equivariant` holds. A model is known by
+    its energies to compute in it. Empty for responses that are no distances of quantities.
+
+    Args:
+        arrays: the arrays of a scan.
+        name: the name of a response.
+    """
+    about = arrays.attributes(name)
+    unit = about.get("units", "")
+    better = about.get("higher_is_better")
+    double = quantity_rounding(unit, None if better is None else bool(better))
+    if not double:
+        return []
+    quantity = next((known for known, its_unit in UNITS.items() if its_unit == unit), "energy")
+    source = f"consensus_{quantity}" if f"consensus_{quantity}" in arrays else quantity
+    found = []
+    for model in range(len(arrays.models)):
+        size = 1.0  # of energies, whose zero is arbitrary
+        if quantity != "energy":
+            values = arrays.read(source, model=model)
+            values = values[np.isfinite(values)]
+            size = float(np.sqrt(np.square(values).sum() / max(values.size, 1)))
+        energy = arrays.read("energy", model=model) if "energy" in arrays else np.full(1, np.pi)
+        single = np.array_equal(energy, energy.astype(np.float32), equal_nan=True)
+        found.append(max(SINGLE * size, double) if single else double)
+    return found
 
 
 def _of_atoms(scan: Scan) -> Scan:

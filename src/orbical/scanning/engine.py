@@ -231,13 +231,13 @@ def _opened_for_scan(path: Path) -> Store:
     try:
         return open_store(path)
     except StoreError as error:
+        remedy = WAYS_OUT
         try:
             check_overwritable(path)
-        except StoreError:
-            raise error from None
+        except StoreError:  # what is no store is never replaced
+            remedy = "choose another folder with out=FOLDER"
         text = str(error)
-        remedy = "" if "overwrite=True" in text else f"; {WAYS_OUT}"
-        raise StoreError(f"{text}{remedy}") from error
+        raise StoreError(text if "overwrite=True" in text else f"{text}; {remedy}") from error
 
 
 def _check_shared(path: Path | None, recipe: Recipe) -> None:

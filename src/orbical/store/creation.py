@@ -129,7 +129,8 @@ def _filled(
 
 def check_overwritable(path: Path) -> None:
     """Refuse to overwrite what is neither a store, damaged or not, nor an empty folder."""
-    with explained_store_errors(repr(str(path)), "is not an orbical store; it is left unchanged"):
+    kept = "is not an orbical store; it is left unchanged: choose another folder"
+    with explained_store_errors(repr(str(path)), kept):
         if not is_remote(path) and path.is_dir():
             if not any(path.iterdir()):
                 return

@@ -1,7 +1,7 @@
 """The demos, one module each: a new demo is a new module and nothing else.
 
-A module has a line `PURPOSE` and a function `run(request) -> Made`. It uses only data that ship
-with packages or that orbical generates.
+A module has a line `PURPOSE` and a function `run(options) -> DemoResult`. It uses only data that
+ship with packages or that orbical generates.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DEMOS = sorted(module.name for module in pkgutil.iter_modules(__path__))
 
 
 @dataclass(frozen=True)
-class Request:
+class DemoOptions:
     """The options of a demo; None stands for its own number of samples and the shipped weights."""
 
     name: str
@@ -47,7 +47,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Made:
+class DemoResult:
     """The results of a demo: the scan, its models for live inference, and figures by name."""
 
     scan: Scan

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import orbical as ob
 
-from . import Made, Request
+from . import DemoOptions, DemoResult
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,21 +19,21 @@ SAMPLES = 1000
 SHOWN_DIGITS = (4, 6, 9)
 
 
-def run(request: Request) -> Made:
+def run(options: DemoOptions) -> DemoResult:
     """Scan two networks of the same architecture and budget on test digits."""
     from ...zoo import digits
 
     images, labels = _demo_digits()
-    models = {name: digits.load(name, request.weights) for name in digits.NAMES}
-    count = request.samples or SAMPLES
-    result = request.scan(
+    models = {name: digits.load(name, options.weights) for name in digits.NAMES}
+    count = options.samples or SAMPLES
+    result = options.scan(
         models,
         (images[:count], labels[:count]),
         group=ob.groups.rotations(72),
         task=ob.tasks.Classification(),
         keep=("probabilities", "inputs"),
     )
-    return Made(result, models, figures_of(result))
+    return DemoResult(result, models, figures_of(result))
 
 
 def _demo_digits() -> tuple[Tensor, Tensor]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import orbical as ob
 
-from . import Made, Request, usual_figures
+from . import DemoOptions, DemoResult, usual_figures
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,13 +19,13 @@ SIZE = 96
 SEED = 7
 
 
-def run(request: Request) -> Made:
+def run(options: DemoOptions) -> DemoResult:
     """Scan two networks of the same budget, and OpenCV's methods if it is installed."""
     import xarray as xr
 
     from ...zoo import flownet
 
-    made = ob.datasets.particle_pairs(request.samples or SAMPLES, size=SIZE, seed=SEED)
+    made = ob.datasets.particle_pairs(options.samples or SAMPLES, size=SIZE, seed=SEED)
     data = xr.Dataset(
         {
             "x": (("sample", "frame", "channel", "row", "column"), made["pair"].numpy()),
@@ -34,8 +34,8 @@ def run(request: Request) -> Made:
             "name": ("sample", made["names"]),
         }
     )
-    models = {name: flownet.load(name, request.weights) for name in flownet.NAMES} | classical()
-    result = request.scan(
+    models = {name: flownet.load(name, options.weights) for name in flownet.NAMES} | classical()
+    result = options.scan(
         models,
         data,
         group="dihedral:4*time_reversal",
@@ -43,7 +43,7 @@ def run(request: Request) -> Made:
         keep=("inputs",),
         batch_size=8,  # larger batches do not fit into the cache of a CPU
     )
-    return Made(result, models, figures_of(result))
+    return DemoResult(result, models, figures_of(result))
 
 
 def classical() -> dict[str, object]:

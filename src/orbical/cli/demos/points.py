@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import orbical as ob
 
-from . import Made, Request, most_variable, usual_figures
+from . import DemoOptions, DemoResult, most_variable, usual_figures
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,23 +19,23 @@ SAMPLES = 80
 AZIMUTHS, ANGLES, POINTS = 24, 7, 256
 
 
-def run(request: Request) -> Made:
+def run(options: DemoOptions) -> DemoResult:
     """Scan the networks on new furniture.
 
     One was trained on upright furniture, one on rotated furniture, and one is invariant by
     construction; it needs the extra `equivariant` and is skipped if that is not installed.
     """
-    count = request.samples or SAMPLES
+    count = options.samples or SAMPLES
     clouds = ob.datasets.furniture(-(-count // len(ob.datasets.BUILDERS)), POINTS)
-    models = _models(request.weights)
-    result = request.scan(
+    models = _models(options.weights)
+    result = options.scan(
         models,
         (clouds.points[:count], clouds.labels[:count]),
         group=ob.groups.slices3d(AZIMUTHS, ANGLES),
         task=ob.tasks.Classification(input=ob.actions.Points(), classes=clouds.classes),
         keep=("probabilities", "inputs"),
     )
-    return Made(result, models, figures_of(result, clouds.classes))
+    return DemoResult(result, models, figures_of(result, clouds.classes))
 
 
 def _models(weights: Path | None) -> dict[str, object]:

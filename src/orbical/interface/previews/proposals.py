@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ...data import (
-    Chosen,
+    ChosenSamples,
     ImageFiles,
     ImageFolder,
     ImagePreprocessing,
@@ -66,7 +66,7 @@ class Proposal:
             own[name] = replace(own[name], value=value, why="chosen on the page", guessed=False)
         return replace(self, settings=own)
 
-    def chosen(self, wanted: int) -> Chosen:
+    def chosen(self, wanted: int) -> ChosenSamples:
         """Return some samples of the data, those of all classes in turn."""
         labels = self.source.labels
         rows = spread_rows(len(self.source), wanted, labels)
@@ -75,12 +75,12 @@ class Proposal:
             names = np.array([str(name) for name in self.source.classes or ()])
             columns = {"folder": names[np.asarray(labels)[rows]]}
         if self["labels"] == settings.NONE:
-            return Chosen(self.source, rows, None, self.classes, columns)
+            return ChosenSamples(self.source, rows, None, self.classes, columns)
         kept = np.asarray(labels)[rows]
         if isinstance(self.source, ImageFiles) and self.classes:
             places = {name: place for place, name in enumerate(self.classes)}
             kept = np.array([places[str(name)] for name in columns["folder"]])
-        return Chosen(self.source, rows, kept, self.classes, columns)
+        return ChosenSamples(self.source, rows, kept, self.classes, columns)
 
 
 def proposed_preview(
@@ -125,10 +125,10 @@ def proposed_preview(
         raise InputError("data", "one array of images", type(inputs))
     rows = spread_rows(count, TRIED, source.labels)
     wanted = ImagePreprocessing("unit", channels, layout.value)
-    some = Chosen(source, rows[:2], None, None, {}).read(0, len(rows[:2]))[0]
+    some = ChosenSamples(source, rows[:2], None, None, {}).read(0, len(rows[:2]))[0]
     outputs, seconds, dense = _tried(name, predictor, wanted(some))
     tried = rows[: max(FEWEST_TRIED, min(TRIED, int(SECONDS_TO_TRY / 4 / max(seconds, 1e-4))))]
-    some = Chosen(source, tried, None, None, {}).read(0, len(tried))[0]
+    some = ChosenSamples(source, tried, None, None, {}).read(0, len(tried))[0]
     task = settings.proposed_task(outputs, given.get("task"), dense)
     names = classes or model_inputs.class_names(predictor, outputs.shape[-1])
     if TASKS[task.value].truth_kind == "boxes":
