@@ -75,7 +75,7 @@ def test_another_number_of_classes_after_the_first_inputs_is_refused(digits, cla
         outputs = net(x)
         return torch.cat([outputs, outputs[:, :2] + 9], 1)
 
-    model = Late(linear(classes), 12, more)
+    model = Late(linear(classes), 11, more)
     with pytest.raises(ModelError, match=rf"'net': .*\({classes},\) .*got \({classes + 2},\)"):
         scanned({"net": model}, digits, out=tmp_path / "run.zarr")
     assert not ob.load(tmp_path / "run.zarr").complete

@@ -21,6 +21,7 @@ import xarray as xr
 import orbical as ob
 from orbical.cli.shell_text import error_text_for_shell
 from orbical.errors import InputError, Interrupted, ModelError, StoreError
+from orbical.scanning.forward_passes import Unit
 from orbical.store import ModelEntry, file_access, open_store, zarr_store
 from orbical.store.file_access import locked
 
@@ -190,6 +191,36 @@ def test_a_chunk_read_in_this_thread_is_what_zarr_reads(scanned):
             read = found.read(name, chunk, model)
             assert read.dtype == known.dtype
             np.testing.assert_array_equal(read, known)
+
+
+def test_a_chunk_written_in_this_thread_is_what_zarr_writes(tmp_path, digits, monkeypatch):
+    settings = {"keep": "outputs,inputs,probabilities", "chunk": 16}  # the last unit is smaller
+    scan(linear(), digits, tmp_path / "own.zarr", **settings)
+    monkeypatch.setattr(zarr_store.Store, "_local_files", lambda store, name: None)
+    scan(linear(), digits, tmp_path / "zarr.zarr", **settings)
+    own, zarrs = (
+        {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("c/**/*[0-9]")
+         if file.is_file()}
+        for path in (tmp_path / "own.zarr", tmp_path / "zarr.zarr")
+    )  # fmt: skip
+    assert len(own) > 30
+    assert own == zarrs
+
+
+def test_true_maps_are_written_before_the_results_are_there(tmp_path, monkeypatch):
+    path, seen = tmp_path / "run.zarr", []
+    wait = Unit.wait
+
+    def waiting(unit, *given):
+        seen.append(sorted(file.name for file in (path / "label_map").glob("c/*")))
+        wait(unit, *given)
+
+    monkeypatch.setattr(Unit, "wait", waiting)
+    maps = torch.randint(0, 3, (4, 8, 8))
+    net = torch.nn.Conv2d(1, 3, 1)
+    scan(net, (torch.rand(4, 1, 8, 8), maps), path, task="segmentation", chunk=2)
+    assert seen == [["0"], ["0", "1"]]
+    assert ob.load(path).verify() == []
 
 
 @pytest.mark.parametrize("how", [flip_a_bit, truncate, Path.unlink])

@@ -51,6 +51,7 @@ WAYS_OUT = "choose another store, or replace this one with overwrite=True"
 _MOST_UNITS = 512
 _MOST_CHOSEN_UNITS = 65_000  # a unit is a file of each array
 _MOST_NUMBERS = 64
+_WRITTEN = 1 << 24  # bytes of the results of a model in a unit
 
 
 def describe_scan(sweep: Sweep, samples: Samples, probes: Json, chunk: int) -> Record:
@@ -158,7 +159,7 @@ def _choose_chunk(sweep: Sweep, samples: Samples, specs: Mapping[str, ArraySpec]
     """Return the number of samples in a unit, which is a file of each array.
 
     Arrays of one number for each element have half a megabyte, or two on an accelerator, and the
-    results of a model 16 or 32, so that files are few and memory hardly grows with the data; the
+    results of a model 16, so that files are few and memory hardly grows with the data; the
     inputs of a unit fit into memory; and a kill loses little work, which the numbers in the
     transformed inputs or in their outputs measure.
     """
@@ -167,11 +168,9 @@ def _choose_chunk(sweep: Sweep, samples: Samples, specs: Mapping[str, ArraySpec]
     results = sum(math.prod(one.shape[2:]) * np.dtype(one.dtype).itemsize for one in of_model)
     # An accelerator splits its work by divisors of the number of samples.
     large = sweep.device.type == "cuda"
-    file, work, held, written, even = (
-        (2**19, 2**33, 2**27, 2**25, 64) if large else (2**17, 2**29, 2**24, 2**24, 1)
-    )
+    file, work, held, even = (2**19, 2**33, 2**27, 64) if large else (2**17, 2**29, 2**24, 1)
     most = min(file, work // max(inputs, sweep.output_numbers)) // elements
-    rows = int(max(1, min(most, held // inputs, written // results)))
+    rows = int(max(1, min(most, held // inputs, _WRITTEN // results)))
     return rows // even * even or rows
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from .._imports import words_of
-from .._trees import Tree, concatenate, flatten_leading, leaves, tree_map
+from .._trees import Tree, flatten_leading, leaves, split_leading, tree_map
 from ..actions import Action
 from ..data import Samples, is_lazy, to_numpy
 from ..errors import InputError, ModelError, OrbicalError
@@ -29,7 +29,6 @@ from .forward_passes import (
 from .recipe import Recipe
 
 PROBE_ELEMENTS = 4
-_ALL = slice(None)
 _ROUNDING, _ROUNDING_OF_BATCHES = 1e-4, 1e-2
 """Shares of the largest output; batches of other sizes are computed by other kernels."""
 CLASSES = "classes"
@@ -65,9 +64,9 @@ def probe_model_for_scan(sweep: Sweep, name: str, first: Tree, target: Tensor | 
         "raw": raw,
         "deterministic": steady,
         "values": [
-            float(value)
+            value
             for leaf in leaves(outputs)
-            for value in leaf.flatten()[:16].double().nan_to_num(0.0)
+            for value in leaf.flatten()[:16].double().nan_to_num(0.0).tolist()
         ],
     }
 
@@ -77,40 +76,38 @@ def _is_steady(
 ) -> bool:
     """Check whether a model repeats its outputs; warn if not, or if they depend on the batch.
 
-    The inputs are run again in two halves, of different samples if there are several. Only if the
-    outputs differ is the whole batch run again, to tell a model that varies from one that looks at
-    all of its batch.
+    Some of the inputs are run again, in a batch as large that holds each several times and begins
+    and ends with others. Only if the outputs differ is the whole batch run again, to tell a model
+    that varies from one that looks at all of its batch.
     """
 
-    def run_again(rows: slice = _ALL, samples: slice = _ALL) -> Tree:
-        inputs = tree_map(lambda leaf: leaf[rows, samples], moved)
+    def change(rows: list[int], samples: list[int]) -> float:
+        """Return the largest change of outputs, as a share of the largest output."""
+        inputs, first = (
+            tree_map(lambda leaf: leaf[rows][:, samples], tree)
+            for tree in (moved, split_leading(outputs, len(elements), count))
+        )
         repeated = sweep.answer(name, sweep.prepared(inputs))
         sweep.compare(name, raws[-1], repeated)
         raws.append(repeated)
-        return copied_inputs(sweep.read(name, repeated, inputs, elements[rows]))
+        again = sweep.read(name, repeated, inputs, elements[rows])
+        return max(map(_share_of_change, leaves(first), leaves(again)))
 
-    def largest_change(again: Tree) -> float:
-        """Return the largest difference, as a share of the largest output."""
-        pairs = zip(leaves(outputs), leaves(flatten_leading(again)), strict=True)
-        return max(_share_of_change(first, second) for first, second in pairs)
-
-    raws, samples = [raw], next(leaves(moved)).shape[1]
-    if sweep.predictors[name].one_at_a_time:
-        again = run_again()
-    elif samples > 1:
-        again = concatenate([run_again(samples=half) for half in _halves(samples)], 1)
-    else:
-        again = concatenate([run_again(half) for half in _halves(len(elements))])
-    if largest_change(again) <= _ROUNDING:
+    raws, count = [raw], next(leaves(moved)).shape[1]
+    whole = [*range(len(elements))], [*range(count)]
+    alone = sweep.predictors[name].one_at_a_time
+    some = whole if alone else (_middle(len(elements)), [count - 1] * count)
+    apart = change(*some)
+    if apart <= _ROUNDING:
         return True
-    if largest_change(run_again()) > _ROUNDING:
+    if change(*whole) > _ROUNDING:
         warnings.warn(
             f"model {name!r} gives different outputs for the same batch (dropout, sampling?); "
             "its orbit plots show this too",
             stacklevel=5,
         )
         return False
-    if largest_change(again) > _ROUNDING_OF_BATCHES:
+    if apart > _ROUNDING_OF_BATCHES:
         warnings.warn(
             f"model {name!r} gives different outputs for the same inputs in other batches (batch "
             "normalization in training mode?); its results depend on batch_size",
@@ -119,13 +116,20 @@ def _is_steady(
     return True
 
 
-def _halves(count: int) -> list[slice]:
-    return [slice(0, count // 2), slice(count // 2, count)] if count > 1 else [_ALL]
+def _middle(count: int) -> list[int]:
+    """Return the middle half of some numbers, as often as there are as many.
+
+    >>> _middle(4), _middle(1)
+    ([1, 2, 1, 2], [0])
+    """
+    half = max(1, count // 2)
+    return [count // 4 + place % half for place in range(count)]
 
 
 def _share_of_change(first: Tensor, second: Tensor) -> float:
     """Return the largest difference of two tensors relative to the first; missing agrees."""
-    first, second = first.double(), second.double()
+    kind = torch.promote_types(first.dtype, torch.float32)
+    first, second = first.to(kind), second.to(kind)
     if not torch.equal(first.isnan(), second.isnan()):
         return float("inf")
     change = (first - second).nan_to_num(0.0, 0.0, 0.0).abs()

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -193,17 +193,20 @@ def commit_scan_unit(store: Store, runner: Runner, chunk: int, unit: Unit) -> No
     """Write the arrays of a chunk, then the flag of each model whose unit this completes."""
     sweep = runner.sweep
     first = store.record.rows(chunk).start
-    unit.wait(sweep.task.input, sweep.group, first)
     digest = unit.read.digest if unit.read is not None else None
     check_chunk_samples(store, chunk, digest)
-    if (None, chunk) not in store.units:
-        shared = {"action_defect": to_numpy(unit.defect)}
-        if runner.recipe.units_hold_targets:
-            truth = truth_arrays(sweep.task, unit.target)
-            shared |= {name: fixed.values for name, fixed in truth.items()}
-        if "inputs" in sweep.keep:
-            shared |= {name: to_numpy(leaf) for name, leaf in input_fields(unit.batch)}
-        store.finish(None, chunk, shared, data=digest)
+    shared = (None, chunk) not in store.units
+    known: dict[str, Any] = {}
+    if shared and runner.recipe.units_hold_targets:
+        truth = truth_arrays(sweep.task, unit.target)
+        known |= {name: fixed.values for name, fixed in truth.items()}
+    if shared and "inputs" in sweep.keep:
+        known |= {name: to_numpy(leaf) for name, leaf in input_fields(unit.batch)}
+    store.write_arrays(None, chunk, known)  # large, and an accelerator is still busy
+    unit.wait(sweep.task.input, sweep.group, first)
+    if shared:
+        defect = {"action_defect": to_numpy(unit.defect)}
+        store.finish(None, chunk, defect, data=digest, written=known)
     for name, summary in unit.summaries.items():
         values = {key: to_numpy(one) for key, one in summary.items()}
         failures = failure_entries(unit.failures[name], first)

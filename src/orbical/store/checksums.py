@@ -6,15 +6,17 @@ import hashlib
 import json
 import re
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from math import prod
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import zarr
 from google_crc32c import value as crc32c
+from numcodecs import Blosc
 from zarr.abc.store import ByteRequest, RangeByteRequest
 from zarr.codecs import BloscCodec
 from zarr.core.array_spec import ArraySpec
@@ -31,6 +33,7 @@ from .file_access import (
     is_remote,
     listed_store_files,
     read_store_files,
+    replace_file,
     write_file,
 )
 from .record import Json
@@ -176,10 +179,21 @@ class CheckedStore(WrapperStore[Any]):
             raise self.ledger.lost(key, "damaged")
         return content
 
+    def write_local(self, key: str, content: bytes) -> None:
+        """Write a local file in the calling thread, atomically like others."""
+        self._refuse_link(key)
+        path = self.root / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, content)
+        self.ledger.known[key] = checksum(content)
+
+    def _refuse_link(self, key: str) -> None:
+        if why := behind_link(self.root, key, self._folders):
+            raise self.ledger.lost(key, why)
+
     async def set(self, key: str, value: Buffer) -> None:
         """Write a file atomically."""
-        if not is_remote(self.root) and (why := behind_link(self.root, key, self._folders)):
-            raise self.ledger.lost(key, why)
+        self._refuse_link(key)
         await super().set(key, value)
         if _is_chunk(key):
             self.ledger.known[key] = checksum(value.to_bytes())
@@ -187,6 +201,16 @@ class CheckedStore(WrapperStore[Any]):
     async def _set_many(self, values: Iterable[tuple[str, Buffer]]) -> None:
         for key, value in values:
             await self.set(key, value)
+
+
+def packed_chunk(values: np.ndarray, codecs: Sequence[Json]) -> bytes:
+    """Return numbers as a chunk, as Zarr writes it by `bytes`, `blosc` and `crc32c`."""
+    blosc: Json = codecs[1]["configuration"]
+    shuffle = getattr(Blosc, blosc["shuffle"].upper())
+    coder = Blosc(blosc["cname"], blosc["clevel"], shuffle, blosc["blocksize"])
+    content: bytes = coder.encode(values)
+    tail: bytes = crc32c(content).to_bytes(CRC_BYTES, "little")
+    return content + tail
 
 
 class CheckedBlosc(BloscCodec):

@@ -72,6 +72,11 @@ def write_file(path: Path, content: bytes, durable: bool = False) -> None:
         path.write_bytes(content)
         return
     path.parent.mkdir(exist_ok=True)
+    replace_file(path, content, durable)
+
+
+def replace_file(path: Path, content: bytes, durable: bool = False) -> None:
+    """Write a local file in a folder that exists, so that it is seen whole or not at all."""
     building = path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial")
     try:
         with building.open("wb") as file:

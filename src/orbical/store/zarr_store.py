@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -43,6 +43,7 @@ from .checksums import (
     check_chunk_bytes,
     json_digest,
     listed_units,
+    packed_chunk,
     parsed_unit,
     sealed_json,
     unit_has_note,
@@ -309,11 +310,8 @@ class Store(Ledger):
         Zarr hands each file through its event loop and several threads, which takes longer than to
         read a small one.
         """
-        files, codecs = self.files, self.metadata[array.path]["codecs"]
-        usual = [codec["name"] for codec in codecs] == CODECS
-        if not usual or not isinstance(files, CheckedStore) or is_remote(files.root):
-            return None
-        content = files.read_local(key)
+        files = self._local_files(array.path)
+        content = None if files is None else files.read_local(key)
         if content is None:
             return None
         try:
@@ -322,6 +320,12 @@ class Store(Ledger):
         except (RuntimeError, StoreError) as error:
             raise self.lost(key, "damaged") from error
         return np.frombuffer(numbers, array.dtype).reshape(array.chunks)
+
+    def _local_files(self, name: str) -> CheckedStore | None:
+        """Return the files of an array of numbers on this machine, if its codecs are the usual."""
+        usual = [codec["name"] for codec in self.metadata[name]["codecs"]] == CODECS
+        local = isinstance(self.files, CheckedStore) and not is_remote(self.files.root)
+        return self.files if usual and local else None  # type: ignore[return-value]
 
     def write(self, name: str, chunk: int, values: np.ndarray, model: int | None = None) -> None:
         """Write one array of a unit; a single number fills it."""
@@ -332,27 +336,41 @@ class Store(Ledger):
                 f"{self.name}: {name} of {self.unit_name(model, chunk)} has the shape {expected}, "
                 f"got {np.shape(values)}; let the model return one shape for all inputs"
             )
+        files, lead = self._local_files(name), () if model is None else (1,)
         with explained_store_errors(self.name, "cannot be written"):
-            array[rows if model is None else (model, rows)] = values
+            if files is None:
+                array[rows if model is None else (model, rows)] = values
+                return
+            # As Zarr does, without its event loop and threads.
+            dtype = array.dtype.newbyteorder("<")
+            block = np.full(array.chunks[len(lead) :], array.fill_value, dtype)
+            block[: expected[0]] = values
+            content = packed_chunk(block, self.metadata[name]["codecs"])
+            files.write_local(self.chunk_key(name, model, chunk), content)
+
+    def write_arrays(self, model: int | None, chunk: int, values: Mapping[str, Any]) -> None:
+        """Write some arrays of a unit that is not finished; a single number fills one."""
+        self._check_there()
+        with ThreadPoolExecutor() as threads:  # they wait for the disk and for compression
+            list(threads.map(lambda name: self.write(name, chunk, values[name], model), values))
 
     def finish(
         self,
         model: int | None,
         chunk: int,
-        written: Mapping[str, np.ndarray],
+        values: Mapping[str, np.ndarray],
         failures: list[Json] | None = None,
         batch_size: int | None = None,
         data: str | None = None,
+        written: Collection[str] = (),
     ) -> None:
-        """Write the arrays of a unit, then the file that calls it finished.
+        """Write the arrays of a unit except those `written`, then the file that calls it finished.
 
         Variables that a model does not return are written as missing.
         """
         names = self.arrays_of(model)
-        self._check_there()
-        values = [written.get(name, self.arrays[name].fill_value) for name in names]
-        with ThreadPoolExecutor() as threads:  # they wait for the disk and for compression
-            list(threads.map(lambda name, one: self.write(name, chunk, one, model), names, values))
+        lacking = {name: self.arrays[name].fill_value for name in names if name not in written}
+        self.write_arrays(model, chunk, {name: values.get(name, lacking[name]) for name in lacking})
         keys = [self.chunk_key(name, model, chunk) for name in names]
         files = {name: self.known.get(key, "") for name, key in zip(names, keys, strict=True)}
         unit = UnitFile(model, chunk, self.origin(model), files, failures or [], batch_size, data)
