@@ -8,6 +8,7 @@ from .._lazy import xr
 from ..calibration import bounded_mean_interval, checked_level
 from ..errors import InputError, whole_number
 from ..store import Scan, ScanArrays, arrays_of, responses
+from .orbit_sums import with_ends
 
 Array = np.ndarray
 
@@ -46,11 +47,8 @@ def quadratic_kappa(scan: Scan | xr.Dataset) -> xr.DataArray:
     """
     arrays = arrays_of(scan)
     if "label" not in arrays or "predicted" not in arrays:
-        raise InputError(
-            "scan",
-            "a labeled scan of ordered classes",
-            f"one without {'labels' if 'predicted' in arrays else 'predicted classes'}",
-        )
+        missing = "labels" if "predicted" in arrays else "predicted classes"
+        raise InputError("scan", "a labeled scan of ordered classes", f"one without {missing}")
     like, label = responses(scan, "predicted"), arrays.read("label").astype(float)[:, None]
     sums = np.zeros((6, len(arrays.models), len(arrays.group)))
     for rows in arrays.blocks("predicted"):
@@ -119,11 +117,10 @@ def binary_rates(scan: Scan | xr.Dataset, *, positive: int = 1, level: float = 0
     if whole_number("positive", positive, 0) > 1:
         raise InputError("positive", "0 or 1", positive)
     label = arrays.read("label") == positive
-    found = {
-        f"{name}{end}": np.full((len(arrays.models), len(arrays.group)), np.nan)
-        for name in RATES
-        for end in ("", "_low", "_high")
-    }
+    empty = np.full((3, len(arrays.models), len(arrays.group)), np.nan)
+    found: dict[str, Array] = {}
+    for name in RATES:
+        found |= with_ends(name, empty.copy())
     for model in range(len(arrays.models)):
         for run, (sure, predicted) in arrays.element_blocks("confidence", "predicted", model=model):
             yes = predicted == positive
@@ -135,8 +132,8 @@ def binary_rates(scan: Scan | xr.Dataset, *, positive: int = 1, level: float = 0
             score = np.where(yes, sure, 1 - sure)
             rates["auroc"] = areas_under_roc(score, np.where(known, label, -1), level)
             for name, parts in rates.items():
-                for end, values in zip(("", "_low", "_high"), parts, strict=True):
-                    found[f"{name}{end}"][model, run] = values
+                for column, values in with_ends(name, parts).items():
+                    found[column][model, run] = values
     like = responses(scan, "predicted")
     coords = {name: one for name, one in like.coords.items() if "sample" not in one.dims}
     table = {name: (("model", "element"), values) for name, values in found.items()}

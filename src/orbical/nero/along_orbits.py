@@ -53,14 +53,10 @@ def aggregate(
     like, arrays = responses(scan, metric), arrays_of(scan)
     name = str(like.name)
     if arrays.dtype(name).kind in "iu":
-        raise InputError(
-            "metric",
-            "one that has a mean, such as 'score', 'confidence' or 'correct'",
-            f"{metric!r}, which are class indices",
-        )
+        expected = "one that has a mean, such as 'score', 'confidence' or 'correct'"
+        raise InputError("metric", expected, f"{metric!r}, which are class indices")
     coords = {coord: one for coord, one in like.coords.items() if "sample" not in one.dims}
-    dims = [*like.dims]
-    dims.remove("sample")
+    dims = [dim for dim in like.dims if dim != "sample"]
     sets = None
     if by is None:
         sums = sums_over(arrays, name)

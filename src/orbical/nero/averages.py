@@ -12,6 +12,7 @@ from ..calibration import bounded_mean_interval, compare_means, ece
 from ..errors import InputError, real_number
 from ..groups import Group
 from ..store import Scan, ScanArrays, arrays_of
+from .orbit_sums import table_of_models, with_ends
 
 _MEANINGS = {
     "accuracy": "accuracy of the averaged model",
@@ -82,14 +83,11 @@ def averaging(
         kept = probs.isfinite().all(-1).all(0)
         labels = torch.as_tensor(arrays.read("label")).long()[kept]
         rows.append(_of_model(probs[:, kept], labels, numbers, group, bins, level, margin))
-    coords = {"model": arrays.models, "elements": numbers, "place": ["identity", "mean", "worst"]}
-    stacked = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
-    dims = ("model", "elements", "place")
-    found = {name: (dims[: values.ndim], values) for name, values in stacked.items()}
-    table = xr.Dataset({"cost": ("elements", numbers), **found}, coords=coords)
+    coords = {"elements": numbers, "place": ["identity", "mean", "worst"]}
+    table = table_of_models(arrays, rows, coords).assign(cost=("elements", numbers))
     for variable in table.data_vars.values():
         variable.attrs = {"meaning": _MEANINGS.get(str(variable.name), "end of the interval")}
-    return table.assign_attrs(group=group.spec)
+    return table
 
 
 def _checked(arrays: ScanArrays, elements: Sequence[int] | None) -> list[int]:
@@ -97,12 +95,9 @@ def _checked(arrays: ScanArrays, elements: Sequence[int] | None) -> list[int]:
     group = arrays.group
     for name in ("probabilities", "correct", "label"):
         if name not in arrays:
-            raise InputError(
-                "scan",
-                "a labeled classification with probabilities",
-                f"none of {name}",
-                remedy="scan labeled data with keep='probabilities'",
-            )
+            expected = "a labeled classification with probabilities"
+            remedy = "scan labeled data with keep='probabilities'"
+            raise InputError("scan", expected, f"none of {name}", remedy=remedy)
     if not group.closed:
         raise InputError("scan", "a closed group", f"{group.spec}, whose elements do not compose")
     size = len(group)
@@ -127,7 +122,7 @@ def _of_model(
     `along` are its probabilities `[K, N, C]`.
     """
     weight, mass = np.asarray(group.weights), torch.as_tensor(group.weights)
-    found: dict[str, list[object]] = {}
+    found: list[dict[str, object]] = []
     shares: dict[int, torch.Tensor] = {}
     for number in numbers:
         probs = averaged_over_orbit(along, group, number)
@@ -140,22 +135,20 @@ def _of_model(
         apart = ((probs - center).square().sum(-1) * mass[:, None]).sum(0)
         worst = int(curve.argmin())
         gain = compare_means(shares[number], shares[1], level=level)
-        for name, value in {
-            "accuracy": [curve[group.identity], curve @ weight, curve[worst]],
-            "ece": [error[group.identity], error @ weight, error.max()],
-            "gain": float(gain.difference),
-            "gain_low": float(gain.low),
-            "gain_high": float(gain.high),
-            "invariance_gap": float(apart.mean().sqrt()),
-        }.items():
-            found.setdefault(name, []).append(value)
+        found.append(
+            {
+                "accuracy": [curve[group.identity], curve @ weight, curve[worst]],
+                "ece": [error[group.identity], error @ weight, error.max()],
+                **with_ends("gain", map(float, (gain.difference, gain.low, gain.high))),
+                "invariance_gap": float(apart.mean().sqrt()),
+            }
+        )
     all_elements = max(shares)
     lost = np.stack([(shares[all_elements] - share).numpy() for share in shares.values()])
     at_most = bounded_mean_interval(lost, level, low=-1.0, high=1.0)[2]
-    enough = next(
-        (n for n, end in zip(shares, at_most, strict=True) if end <= margin), all_elements
-    )
-    return {name: np.array(values) for name, values in found.items()} | {"enough": np.array(enough)}
+    enough = [n for n, end in zip(shares, at_most, strict=True) if end <= margin]
+    table = {name: np.array([one[name] for one in found]) for name in found[0]}
+    return {**table, "enough": np.array([*enough, all_elements][0])}
 
 
 def evenly_spaced(group: Group, number: int) -> slice:
@@ -185,7 +178,6 @@ def averaged_over_orbit(probs: torch.Tensor, group: Group, number: int) -> torch
         return probs.mean(0).expand_as(probs)
     every, total = np.arange(size), torch.zeros_like(probs)
     for h in every[evenly_spaced(group, number)]:
-        total += probs[
-            torch.as_tensor(group.index_of(group[np.full(size, h)].compose(group[every])))
-        ]
+        composed = group[np.full(size, h)].compose(group[every])
+        total += probs[torch.as_tensor(group.index_of(composed))]
     return total / number

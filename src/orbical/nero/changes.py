@@ -11,7 +11,7 @@ from ..calibration import bounded_mean_interval
 from ..errors import InputError, real_number
 from ..store import FINISHED, Scan, ScanArrays, arrays_of, row_runs
 from ..tasks import answer_changes, answer_variables, code_changes
-from .orbit_sums import ROWS
+from .orbit_sums import ROWS, with_ends
 
 Array = np.ndarray
 
@@ -67,10 +67,8 @@ def consistency(
     table: dict[str, object] = {}
     for name, values in sample_changes(arrays, tolerance).items():
         table[f"{name}_per_sample"] = (("model", "sample"), values)
-        binary = name == "changed" and changes_are_binary(arrays)
-        ends = changed_share(values, level, binary)
-        for end, part in zip(("", "_low", "_high"), ends, strict=True):
-            table[f"{name}{end}"] = (("model",), part)
+        ends = changed_share(values, level, name == "changed" and changes_are_binary(arrays))
+        table |= with_ends(name, (("model", part) for part in ends))
     result = xr.Dataset(table, coords={"model": arrays.models})
     result["changed"].attrs = {"meaning": "share of samples whose prediction changes on the orbit"}
     result["pairs"].attrs = {"meaning": "share of pairs of elements that disagree"}

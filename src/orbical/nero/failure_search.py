@@ -22,6 +22,7 @@ from ..groups import Group
 from ..store import FINISHED, Scan, ScanArrays, arrays_of
 from ..tasks import quantity_rounding
 from .molecules import score_scope
+from .orbit_sums import known_mean
 
 Array = np.ndarray
 
@@ -126,9 +127,8 @@ class Failures(Sequence[Failure]):
         lines = [one.sentence for one in self.found]
         if not lines:
             some = f"; {counted(len(self.open), 'suspicion')} not confirmed" if self.open else ""
-            lines = [
-                f"no failure found among {self.searched:,} subsets and parts of the orbit{some}"
-            ]
+            among = f"{self.searched:,} subsets and parts of the orbit"
+            lines = [f"no failure found among {among}{some}"]
         return "\n".join(filter(None, [*lines, self.scope]))
 
 
@@ -244,9 +244,8 @@ def _subsets(
     given = {name: np.asarray(values) for name, values in columns.items()}
     for name, values in given.items():
         if values.shape != (arrays.samples,):
-            raise InputError(
-                "columns", f"{arrays.samples} values of {name!r}", f"the shape {values.shape}"
-            )
+            expected = f"{arrays.samples} values of {name!r}"
+            raise InputError("columns", expected, f"the shape {values.shape}")
     names = [*stored, *given] if by is None else [by] if isinstance(by, str) else [*by]
     subsets = {("", _EVERYTHING): np.ones(arrays.samples, bool)}
     for name in names:
@@ -266,9 +265,8 @@ def _clusters(arrays: ScanArrays, count: int, seed: int) -> Array:
     whole_number("clusters", count, 2)
     inputs = [name for name in arrays.dims if arrays.attributes(name).get("meaning") == "input"]
     if not inputs:
-        raise InputError(
-            "clusters", "a scan with inputs", "none stored", remedy="scan with keep='inputs'"
-        )
+        remedy = "scan with keep='inputs'"
+        raise InputError("clusters", "a scan with inputs", "none stored", remedy=remedy)
     rows = [arrays.read(name).reshape(arrays.samples, -1).astype(np.float32) for name in inputs]
     means = MiniBatchKMeans(count, random_state=seed, n_init=3)
     return np.asarray(means.fit_predict(np.nan_to_num(np.concatenate(rows, 1))))
@@ -433,13 +431,11 @@ def _judge(
         chosen, others = members[subset], members[0] & ~members[subset]
         count = int(np.isfinite(harm[place, chosen]).sum())
         allowed = carried + error / 2 ** (place + 1)
-        own, besides = (
-            _limits(harm[place, part], 1 - allowed, bounded) for part in (chosen, others)
-        )
-        apart = _mean(harm_out[place, chosen])
-        more = _limits(
-            harm[place, chosen] - harm_out[place, chosen], 1 - 2 * allowed, bounded, -1.0
-        )
+        own = _limits(harm[place, chosen], 1 - allowed, bounded)
+        besides = _limits(harm[place, others], 1 - allowed, bounded)
+        apart = known_mean(harm_out[place, chosen])
+        gains = harm[place, chosen] - harm_out[place, chosen]
+        more = _limits(gains, 1 - 2 * allowed, bounded, -1.0)
         # Without a mean there is nothing to compare with; a mean without limits shows nothing.
         exceeds_others = own[1] > (-np.inf if np.isnan(besides[0]) else besides[2])
         exceeds_elsewhere = np.isnan(more[0]) or more[1] > 0
@@ -453,8 +449,8 @@ def _judge(
             elements=tuple(map(int, elements)),
             where=_words(arrays.group, elements),
             samples=count,
-            wrong=_mean(wrong[place, chosen]),
-            confidence=_mean(sure[place, chosen]),
+            wrong=known_mean(wrong[place, chosen]),
+            confidence=known_mean(sure[place, chosen]),
             harm=own[0],
             low=own[1],
             others=besides[0],
@@ -463,7 +459,7 @@ def _judge(
             confirmed=confirmed,
             sentence="",
         )
-        rest = _mean(wrong[place, others]), _mean(wrong_out[place, chosen])
+        rest = known_mean(wrong[place, others]), known_mean(wrong_out[place, chosen])
         yield replace(found, sentence=_sentence(found, arrays, *rest))
 
 
@@ -474,25 +470,16 @@ def _means(values: Array, weights: Array) -> Array:
     return weights @ np.where(seen, values, 0).T / np.where(mass > 0, mass, np.nan)
 
 
-def _mean(values: Array) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else np.nan
-
-
 def _limits(
     values: Array, level: float, bounded: bool, least: float = 0.0
 ) -> tuple[float, float, float]:
     """Return the mean of what is known, and its limits."""
     known = values[np.isfinite(values)]
-    if not len(known):
-        return np.nan, np.nan, np.nan
-    found = (
-        bounded_mean_interval(known, level, low=least)
-        if bounded
-        else unbounded_mean_interval(known, level)
-    )
-    mean, low, high = map(float, found)
-    return mean, low, high
+    if bounded:
+        mean, low, high = bounded_mean_interval(known, level, low=least)
+    else:
+        mean, low, high = unbounded_mean_interval(known, level)
+    return float(mean), float(low), float(high)
 
 
 def _words(group: Group, elements: Array) -> str:

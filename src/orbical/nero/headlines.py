@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._lazy import xr
-from .._text import number, percent
+from .._text import counted, number, percent
 from ..calibration import MeanEnds, bounded_mean_interval
 from ..groups import Group, spoken_name
 from ..store import FINISHED, Scan, ScanArrays, arrays_of
@@ -17,6 +17,7 @@ from .changes import answer_names, changes_are_binary, sample_changes
 from .molecules import Violation, scanned_quantities, violations_of
 from .orbit_sums import (
     element_columns,
+    known_mean,
     known_terms,
     mean_at_worst,
     mean_of_curves,
@@ -108,10 +109,14 @@ def headline_of(
     order = np.argsort(np.nan_to_num(means if better else -means, nan=np.inf), kind="stable")
     least = int(order[0])
     shown = order if len(order) <= MOST_MODELS else order[[0, -1]]
+
+    def changing() -> Array:
+        """Return the share of what changes for each shown model, 0 if nothing can be compared."""
+        return np.nan_to_num([*map(known_mean, changes(arrays)["changed"][shown])])
+
     name = arrays.response_name("score")
     if name == FINISHED and answer_names(arrays):  # no labels, but answers that can be compared
-        each = _mean_of_compared(changes(arrays)["changed"][shown])
-        clauses = [f"prediction changes for {_share(value)}" for value in each]
+        clauses = [f"prediction changes for {_share(share)}" for share in changing()]
     else:
         ends = zip(shown, worst[shown], means[shown], strict=True)
         clauses = [_clause(curves, arrays, *end) for end in ends]
@@ -123,23 +128,15 @@ def headline_of(
             for model, text in zip(shown, clauses, strict=True)
         ]
         if not changes_are_binary(arrays):  # maps, whose mean scores hide what changes
-            each = _mean_of_compared(changes(arrays)["changed"][shown])
             parts = "points" if "point_class" in arrays else "pixels"
             clauses = [
                 f"{text}; {_share(value)} of {parts} change their class" if value else text
-                for text, value in zip(clauses, each, strict=True)
+                for text, value in zip(clauses, changing(), strict=True)
             ]
     named = [f"{arrays.models[model]}: {text}" for model, text in zip(shown, clauses, strict=True)]
     some = f"Of {len(order)} models, " if len(order) > len(shown) else ""
-    count = f"{samples.max():,} sample{'' if samples.max() == 1 else 's'}"
+    count = counted(int(samples.max()), "sample")
     return Headline(f"{some}{'; '.join(named)} ({count}).", int(worst[least]), least)
-
-
-def _mean_of_compared(changed: Array) -> Array:
-    """Return the mean `[M]` over the samples of which elements can be compared, 0 without any."""
-    compared = np.isfinite(changed)
-    found = changed.sum(1, where=compared) / np.maximum(compared.sum(1), 1)
-    return np.asarray(found)
 
 
 def mean_curves(
@@ -207,9 +204,9 @@ def _clause(
     write = _share if "accuracy" in curves or about.get("units") == "share" else number
     values = [_judged(curves)[model, identity], mean, _judged(curves)[model, worst]]
     first, whole, last = map(write, values)
-    better = bool(about.get("higher_is_better", True))
-    error = name == FINISHED and not better  # with labels it is stated how good they are
-    if error and max(values) <= quantity_rounding(about.get("units", ""), better):
+    # With labels it is stated how good they are.
+    error = name == FINISHED and not _higher_is_better(arrays)
+    if error and max(values) <= quantity_rounding(about.get("units", ""), higher_is_better=False):
         return ""
     what = ("", " correct") if "accuracy" in curves else (f"{arrays.score} ", "")
     own = ", measured against its own average over the orbit" if name == FINISHED else ""

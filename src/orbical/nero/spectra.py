@@ -85,8 +85,8 @@ def enough_elements(
     }
     coords = {"model": arrays.models, "degree": np.arange(len(kernels)), "elements": numbers}
     table = xr.Dataset(found, coords, {"group": arrays.group.spec, "metric": name})
-    for variable in table.data_vars.values():
-        variable.attrs = {"meaning": _MEANINGS[str(variable.name).partition("_")[0]]}
+    for key, variable in table.data_vars.items():
+        variable.attrs = {"meaning": _MEANINGS[str(key).partition("_")[0]]}
     return table
 
 
@@ -115,12 +115,10 @@ def _kernels(group: Group) -> Array:
     rotations = group.linear("space") if [*group.parts] == ["space"] else -np.eye(3)[None]
     degree = exact_degree(group) if np.linalg.det(rotations).min() > 0 else None
     if degree is None or degree < 2:
+        exact = "rotations in space that are exact to a degree of at least 2"
+        expected = f"equally spaced rotations of the plane, or {exact}"
         raise InputError(
-            "scan",
-            "equally spaced rotations of the plane, or rotations in space that are exact to a "
-            "degree of at least 2",
-            group.spec,
-            remedy="scan rotations:72, or so3_quadrature:8",
+            "scan", expected, group.spec, remedy="scan rotations:72, or so3_quadrature:8"
         )
     cosine = (np.einsum("gij,hij->gh", rotations, rotations) - 1) / 2
     angle = np.arccos(cosine.clip(-1, 1))

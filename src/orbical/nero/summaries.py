@@ -11,7 +11,7 @@ from .along_orbits import aggregate
 from .changes import answer_names, sample_changes
 from .headlines import finished_samples, headline_of, mean_curves, worst_elements
 from .molecules import scanned_quantities, violations_of
-from .orbit_sums import mean_of_curves
+from .orbit_sums import known_mean, mean_of_curves
 
 Array = np.ndarray
 
@@ -180,11 +180,10 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
         "invariance_gap": _root_mean_square_gap(arrays),
     }
     if "consensus_vs_truth" in arrays:
-        single["consensus_vs_truth"] = [
-            _mean(arrays.read("consensus_vs_truth", model=model)) for model in range(len(each))
-        ]
+        scores = (arrays.read("consensus_vs_truth", model=int(model)) for model in each)
+        single["consensus_vs_truth"] = [*map(known_mean, scores)]
     if answer_names(arrays):
-        shares = [[*map(_mean, values)] for values in sample_changes(arrays).values()]
+        shares = [[*map(known_mean, values)] for values in sample_changes(arrays).values()]
         single |= dict(zip(("changed", "changed_pairs"), shares, strict=True))
     table |= {name: (("model",), values) for name, values in single.items()}
     table["action_defect"] = float(action_defect(scan)["mean"])
@@ -197,18 +196,11 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
     score = responses(scan).attrs
     about = {"reference": score["reference"], "headline": headline_of(arrays, curves, samples).text}
     result = xr.Dataset(table, coords, {**data.attrs, **about})
-    for variable in result.data_vars.values():
-        meaning = _SUMMARY_MEANINGS.get(str(variable.name), score["meaning"])
-        variable.attrs = {"meaning": meaning}
+    for name, variable in result.data_vars.items():
+        variable.attrs = {"meaning": _SUMMARY_MEANINGS.get(str(name), score["meaning"])}
     return result
 
 
 def _root_mean_square_gap(arrays: ScanArrays) -> Array:
     gaps = (arrays.read("invariance_gap", model=model) for model in range(len(arrays.models)))
-    return np.sqrt([_mean(np.square(gap.astype(np.float64))) for gap in gaps])
-
-
-def _mean(values: Array) -> float:
-    """Return the mean of what is known, NaN if nothing is."""
-    known = values[~np.isnan(values)]
-    return float(known.mean(dtype=np.float64)) if len(known) else np.nan
+    return np.sqrt([known_mean(np.square(gap.astype(np.float64))) for gap in gaps])
