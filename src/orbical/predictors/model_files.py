@@ -9,7 +9,7 @@ import threading
 import warnings
 import zipfile
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from .._imports import import_extra
-from .._trees import Tree, as_tensors, leaves, tree_map
+from .._trees import Tree, as_tensors, concatenate, leaves, tree_map
 from ..errors import InputError, ModelError
 from .model_objects import TorchPredictor
 from .predictor import (
@@ -41,24 +41,6 @@ def _file_hash(path: str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
-def _in_fixed_batches(run: Callable[[Tree], Raw], batch: Tree, size: int | None) -> Raw:
-    """Run a program made for one batch size on any batch, padding the last piece."""
-    count = count_inputs(batch)
-    if size is None or count == size:
-        return run(batch)
-    pieces = []
-    for start in range(0, count, size):
-        piece = tree_map(lambda leaf, start=start: leaf[start : start + size], batch)
-        missing = size - count_inputs(piece)
-        padded = tree_map(lambda leaf, missing=missing: _padded(leaf, missing), piece)
-        pieces.append(tree_map(lambda leaf, kept=size - missing: leaf[:kept], run(padded)))
-    return tree_map(lambda *parts: torch.cat(parts), pieces[0], *pieces[1:])
-
-
-def _padded(leaf: torch.Tensor, missing: int) -> torch.Tensor:
-    return torch.cat([leaf, leaf[-1:].expand(missing, *leaf.shape[1:])])
-
-
 def _named_inputs(batch: Tree, names: Iterable[str], kind: str) -> dict[str, torch.Tensor]:
     """Return the tensors of a batch by the names of a model's inputs, or refuse it."""
     fields, wanted = isinstance(batch, dict), [*names]
@@ -69,16 +51,27 @@ def _named_inputs(batch: Tree, names: Iterable[str], kind: str) -> dict[str, tor
     return named
 
 
-class _File(Predictor):
-    """A model in a file, which declares its inputs and may be made for one batch size."""
+def _fixed_size(shapes: Iterable[Shape]) -> int | None:
+    """Return the batch size a program with inputs of these shapes is made for, None if any."""
+    return next((shape[0] for shape in shapes if shape and isinstance(shape[0], int)), None)
 
-    declared_inputs: Mapping[str, tuple[Shape, str]]
+
+class _Program(Predictor):
+    """A model in a file, which may be made for one batch size."""
+
+    _size: int | None
 
     def __call__(self, batch: Tree) -> Raw:
         """Run the model, piece by piece if it was made for one batch size."""
-        sizes = (shape[0] for shape, _ in self.declared_inputs.values() if shape)
-        fixed = next((size for size in sizes if isinstance(size, int)), None)
-        return _in_fixed_batches(self._run, batch, fixed)
+        count, size = count_inputs(batch), self._size
+        if size is None or count == size:
+            return self._run(batch)
+        pieces = []
+        for start in range(0, count, size):
+            rows = torch.arange(start, start + size).clamp(max=count - 1)  # the last one pads
+            outputs = self._run(tree_map(lambda leaf, rows=rows: leaf[rows], batch))
+            pieces.append(tree_map(lambda leaf, kept=count - start: leaf[:kept], outputs))
+        return concatenate(pieces)
 
     @abstractmethod
     def _run(self, batch: Tree) -> Raw: ...
@@ -88,7 +81,7 @@ class _File(Predictor):
         return _file_hash(self.source)
 
 
-class OnnxPredictor(_File):
+class OnnxPredictor(_Program):
     """An ONNX file, run by onnxruntime. Needs the extra `onnx`.
 
     A batch with one tensor feeds the only input; a dictionary feeds inputs by name. One output is
@@ -105,9 +98,10 @@ class OnnxPredictor(_File):
         with reading_model(_ONNX, path):  # names in a damaged file may be no text
             self._session = self._open(["CPUExecutionProvider"])
             self._inputs = {entry.name: entry for entry in self._session.get_inputs()}
-            self.declared_inputs = {
+            self.declared_inputs: dict[str, tuple[Shape, str]] = {
                 name: ([*entry.shape], entry.type) for name, entry in self._inputs.items()
             }
+            self._size = _fixed_size(entry.shape for entry in self._inputs.values())
             outputs = self._session.get_outputs()
             self.declared_outputs: dict[str, Shape] = {one.name: [*one.shape] for one in outputs}
             # What the author of the file wrote into it, such as the names of classes.
@@ -161,7 +155,7 @@ def _cast(value: torch.Tensor, kind: str) -> np.ndarray:
     return cast.cpu().numpy()
 
 
-class ExportedPredictor(Predictor):
+class ExportedPredictor(_Program):
     """A program saved with `torch.export.save`, or one in memory. Loading a file runs its code.
 
     Args:
@@ -176,17 +170,18 @@ class ExportedPredictor(Predictor):
                 program = torch.export.load(program)
         self._program = program
         self._module = program.module()
-        self._size = _fixed_batch(program)
+        names = set(program.graph_signature.user_inputs)
+        self._size = _fixed_size(
+            tuple(getattr(node.meta.get("val"), "shape", ()))
+            for node in program.graph.nodes
+            if node.op == "placeholder" and node.name in names
+        )
 
     @contextmanager
     def ready(self, device: torch.device) -> Iterator[None]:
         """Move the program to the device."""
         with model_on_device(device, self._module, self.source):
             yield
-
-    def __call__(self, batch: Tree) -> Raw:
-        """Run the program."""
-        return _in_fixed_batches(self._run, batch, self._size)
 
     def _run(self, batch: Tree) -> Raw:
         return as_tensors(call_model(self._module, batch, frozenset()))
@@ -196,17 +191,6 @@ class ExportedPredictor(Predictor):
         if self._path is not None:
             return _file_hash(self._path)
         return hash_of_model_state(str(self._program.graph), self._program.state_dict)
-
-
-def _fixed_batch(program: torch.export.ExportedProgram) -> int | None:
-    """Return the batch size a program was exported for, None if it is free."""
-    names = set(program.graph_signature.user_inputs)
-    for node in program.graph.nodes:
-        if node.op == "placeholder" and node.name in names and "val" in node.meta:
-            shape = tuple(getattr(node.meta["val"], "shape", ()))
-            if shape[:1] and isinstance(shape[0], int):
-                return shape[0]
-    return None
 
 
 class ScriptedPredictor(TorchPredictor):
@@ -251,7 +235,7 @@ Entry = dict[str, Any]
 """What the interpreter tells about a tensor."""
 
 
-class TflitePredictor(_File):
+class TflitePredictor(_Program):
     """A `.tflite` file, run by LiteRT on the CPU. Needs the extra `litert`.
 
     A batch with one tensor feeds the only input; a dictionary feeds inputs by name. One output is
@@ -274,10 +258,11 @@ class TflitePredictor(_File):
             self._net.allocate_tensors()
         self._one_caller = threading.Lock()  # a first look scans while the page asks
         self._inputs = {entry["name"]: entry for entry in self._net.get_input_details()}
-        self.declared_inputs = {
+        self.declared_inputs: dict[str, tuple[Shape, str]] = {
             name: (_declared_shape(entry), "tensor(float)" if _scale(entry) else _type(entry))
             for name, entry in self._inputs.items()
         }
+        self._size = _fixed_size(shape for shape, _ in self.declared_inputs.values())
 
     @property
     def declared_outputs(self) -> dict[str, Shape]:
