@@ -147,12 +147,9 @@ def _integers(labels: ArrayLike, classes: int, device: torch.device) -> Tensor:
     if given.dtype == torch.bool or given.dtype.is_floating_point or given.dtype.is_complex:
         one_hot = given.ndim > 1 and given.shape[-1] == classes
         remedy = "labels.argmax(-1)" if one_hot else "labels.astype(int) or labels.long()"
-        raise InputError(
-            "labels",
-            "integer class indices",
-            f"{_dtype(given)} of shape {tuple(given.shape)}",
-            remedy=f"pass class indices, e.g. {remedy}",
-        )
+        got = f"{_dtype(given)} of shape {tuple(given.shape)}"
+        remedy = f"pass class indices, e.g. {remedy}"
+        raise InputError("labels", "integer class indices", got, remedy=remedy)
     return given.long()
 
 
@@ -198,20 +195,15 @@ def labels_of(outputs: Tensor, labels: ArrayLike) -> Tensor:
     if truth.ndim == 0 or truth.shape[-1] != samples:
         one_hot = truth.ndim > 1 and truth.shape[-1] == classes
         remedy = "pass class indices, e.g. labels.argmax(-1)" if one_hot else ""
-        raise InputError(
-            "labels",
-            f"{samples} labels along the last axis, one for each sample",
-            truth,
-            remedy=remedy,
-        )
+        expected = f"{samples} labels along the last axis, one for each sample"
+        raise InputError("labels", expected, truth, remedy=remedy)
     if truth.shape == outputs.shape[:-1]:
         return truth
     try:
         return truth.expand(outputs.shape[:-1])
     except RuntimeError as error:
-        raise InputError(
-            "labels", f"a shape that fits outputs {tuple(outputs.shape)}", truth
-        ) from error
+        expected = f"a shape that fits outputs {tuple(outputs.shape)}"
+        raise InputError("labels", expected, truth) from error
 
 
 def value_range(values: Tensor) -> tuple[float, float]:

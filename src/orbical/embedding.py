@@ -104,14 +104,10 @@ def embed(
         check_name("model", model, arrays.models)
     chosen = [*range(len(arrays.models))] if model is None else [arrays.models.index(model)]
     apart = points == "responses"
-    found = moments(arrays, str(like.name))
-    components = principal_components(
-        arrays,
-        str(like.name),
-        [[one] for one in chosen] if apart else [chosen],
-        found,
-        embedding_components(method, dims),
-    )
+    name, most = str(like.name), embedding_components(method, dims)
+    found = moments(arrays, name)
+    sets = [[one] for one in chosen] if apart else [chosen]
+    components = principal_components(arrays, name, sets, found, most)
     finished = np.isfinite(components.scores).all(-1)
     least = max(4, dims + 1)
     if finished.sum() < least:
@@ -135,19 +131,10 @@ def embed(
         for key in ("metric", "meaning", "units", "limits", "models", "group", "higher_is_better")
         if key in like.attrs
     }
-    return xr.DataArray(
-        placed,
-        {**coords, "mean": (lead, shown[0]), "variance": (lead, shown[1])},
-        (*lead, "component"),
-        name=method,
-        attrs={
-            "method": method,
-            "seed": seed,
-            "missing": int((~finished).sum()),
-            "explained": components.explained,
-            **about,
-        },
-    )
+    about |= {"method": method, "seed": seed, "explained": components.explained}
+    about["missing"] = int((~finished).sum())
+    coords |= {"mean": (lead, shown[0]), "variance": (lead, shown[1])}
+    return xr.DataArray(placed, coords, (*lead, "component"), name=method, attrs=about)
 
 
 def representatives(embedding: xr.DataArray, count: int = 6) -> Array:
@@ -173,9 +160,8 @@ def representatives(embedding: xr.DataArray, count: int = 6) -> Array:
     """
     count = whole_number("count", count, 1)
     if not {"sample", "component"} <= {*getattr(embedding, "dims", ())}:
-        raise InputError(
-            "embedding", "[sample, component] from orbical.embedding.embed", type(embedding)
-        )
+        expected = "[sample, component] from orbical.embedding.embed"
+        raise InputError("embedding", expected, type(embedding))
     one = embedding.isel(model=0) if "model" in embedding.dims else embedding
     places = one.transpose("sample", "component").values
     known = np.flatnonzero(np.isfinite(places).all(1))
@@ -308,10 +294,8 @@ def _ica(scores: Array, dims: int, seed: int) -> Array:
     from sklearn.decomposition import FastICA
 
     kept = scores[:, :dims]
-    found = FastICA(
-        n_components=kept.shape[1], whiten="unit-variance", random_state=seed, max_iter=1000
-    ).fit_transform(kept)
-    return np.asarray(found)
+    ica = FastICA(kept.shape[1], whiten="unit-variance", random_state=seed, max_iter=1000)
+    return np.asarray(ica.fit_transform(kept))
 
 
 def _tsne(scores: Array, dims: int, seed: int) -> Array:
@@ -319,29 +303,20 @@ def _tsne(scores: Array, dims: int, seed: int) -> Array:
     from sklearn.manifold import TSNE
 
     start = _first(scores, dims)
-    start = start / start[:, 0].std() * 1e-4
-    found = TSNE(
-        dims,
-        perplexity=min(30.0, (len(scores) - 1) / 3),
-        init=start.astype(np.float32),
-        method="barnes_hut",
-        random_state=seed,
-    ).fit_transform(scores[:, :50].astype(np.float32))
-    return np.asarray(found, np.float64)
+    start = (start / start[:, 0].std() * 1e-4).astype(np.float32)
+    perplexity = min(30.0, (len(scores) - 1) / 3)
+    tsne = TSNE(dims, perplexity=perplexity, init=start, random_state=seed)
+    return np.asarray(tsne.fit_transform(scores.astype(np.float32)), np.float64)
 
 
 def _umap(scores: Array, dims: int, seed: int) -> Array:
     """Keep neighbors together (UMAP; approximate neighbors for many points)."""
     umap = import_extra("umap", "umap", "the embedding 'umap'", "umap-learn")
     start = _first(scores, dims)
-    found = umap.UMAP(
-        n_neighbors=min(NEIGHBORS, len(scores) - 1),
-        n_components=dims,
-        init=start / np.abs(start).max() * 10,
-        random_state=seed,
-        n_jobs=1,
-    ).fit_transform(scores.astype(np.float32))
-    return np.asarray(found, np.float64)
+    start = start / np.abs(start).max() * 10
+    neighbors = min(NEIGHBORS, len(scores) - 1)
+    mapper = umap.UMAP(neighbors, dims, init=start, random_state=seed, n_jobs=1)
+    return np.asarray(mapper.fit_transform(scores.astype(np.float32)), np.float64)
 
 
 def _isomap(scores: Array, dims: int, seed: int) -> Array:

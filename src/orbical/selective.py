@@ -223,15 +223,11 @@ def _ranked(score: ArrayLike, correct: ArrayLike) -> tuple[Tensor, Tensor]:
     given = as_array("score", score).detach().double().cpu()
     hit = as_array("correct", correct).detach().double().cpu()
     if given.ndim != 1 or not len(given) or hit.shape != given.shape:
-        raise InputError(
-            "score, correct",
-            "two arrays of shape [N]",
-            f"{tuple(given.shape)} and {tuple(hit.shape)}",
-        )
+        got = f"{tuple(given.shape)} and {tuple(hit.shape)}"
+        raise InputError("score, correct", "two arrays of shape [N]", got)
     if bool(given.isnan().any()) or bool(((hit != 0) & (hit != 1)).any()):
-        raise InputError(
-            "score, correct", "numbers and booleans (or 0 and 1)", "NaN or other values"
-        )
+        expected = "numbers and booleans (or 0 and 1)"
+        raise InputError("score, correct", expected, "NaN or other values")
     ordered, order = given.sort(descending=True, stable=True)
     _, ties = torch.unique_consecutive(ordered, return_inverse=True)
     return 1 - hit[order], ties

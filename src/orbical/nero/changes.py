@@ -85,12 +85,9 @@ def sample_changes(arrays: ScanArrays, tolerance: float | None = None) -> dict[s
     """Return both shares of each sample, `[M, N]`; NaN if it is unfinished."""
     names = answer_names(arrays)
     if not names and tolerance is None:
-        raise InputError(
-            "tolerance",
-            "one, since predictions of this task are numbers",
-            "None",
-            remedy="pass how far a prediction may be from the consensus, in the unit of the score",
-        )
+        expected = "one, since predictions of this task are numbers"
+        remedy = "pass how far a prediction may be from the consensus, in the unit of the score"
+        raise InputError("tolerance", expected, "None", remedy=remedy)
     better = bool(arrays.attributes(FINISHED).get("higher_is_better", False))
     shape = (len(arrays.models), arrays.samples)
     shares = {name: np.full(shape, np.nan) for name in SHARES}

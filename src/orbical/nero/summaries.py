@@ -196,8 +196,8 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
     score = responses(scan).attrs
     about = {"reference": score["reference"], "headline": headline_of(arrays, curves, samples).text}
     result = xr.Dataset(table, coords, {**data.attrs, **about})
-    for name, variable in result.data_vars.items():
-        variable.attrs = {"meaning": _SUMMARY_MEANINGS.get(str(name), score["meaning"])}
+    for key, variable in result.data_vars.items():
+        variable.attrs = {"meaning": _SUMMARY_MEANINGS.get(str(key), score["meaning"])}
     return result
 
 

@@ -104,12 +104,8 @@ def as_predictor(model: object) -> Predictor:
         raise InputError("model", "an instance", f"the class {model.__name__}")
     if callable(model):
         return FunctionPredictor(model)
-    raise InputError(
-        "model",
-        "a torch module, an exported program, an ONNX file, a scikit-learn "
-        "estimator, an ASE calculator or a function",
-        type(model),
-    )
+    kinds = "a torch module, an exported program, an ONNX file, a scikit-learn estimator"
+    raise InputError("model", f"{kinds}, an ASE calculator or a function", type(model))
 
 
 def model_path(text: str) -> Path | None:
@@ -152,12 +148,9 @@ def _from_text(text: str) -> Predictor:
         network = _FILES[path.suffix](str(existing_file("model", path)))
         return as_detector(network, _split_decoding(text)[1])
     if ":" not in text:
-        raise InputError(
-            "model",
-            f"package.module:attribute, a file ending in {' or '.join(_FILES)}, or a "
-            "folder that save_pretrained of transformers wrote",
-            repr(text),
-        )
+        file = f"package.module:attribute, a file ending in {' or '.join(_FILES)}"
+        folder = "a folder that save_pretrained of transformers wrote"
+        raise InputError("model", f"{file}, or {folder}", repr(text))
     predictor = as_predictor(import_attribute(text, "model"))
     predictor.source = text
     if isinstance(predictor, CalculatorPredictor):

@@ -61,13 +61,9 @@ class CalculatorPredictor(Predictor):
         self.quantities = USUAL
         self.maker = calculator if _is_maker(calculator) else None
         if workers > 1 and self.maker is None:
-            raise InputError(
-                "workers",
-                "1 for a calculator instance",
-                workers,
-                remedy="pass a factory (a class, a function, an import path), as each worker "
-                "needs its own calculator",
-            )
+            factory = "a factory (a class, a function, an import path)"
+            remedy = f"pass {factory}, as each worker needs its own calculator"
+            raise InputError("workers", "1 for a calculator instance", workers, remedy=remedy)
         self._calculator = _make_calculator(calculator)
         self._pool: ProcessPoolExecutor | None = None
         is_text = isinstance(calculator, str)
@@ -151,12 +147,9 @@ def _molecules(batch: Tree) -> tuple[Sequence[object], np.ndarray]:
     from ase import Atoms
 
     if not isinstance(batch, dict) or not {"pos", "numbers"} <= {*batch}:
-        raise InputError(
-            "data",
-            "molecules, a dictionary with pos and numbers",
-            type(batch),
-            remedy="pass a list of ase.Atoms with the task 'atoms'",
-        )
+        expected = "molecules, a dictionary with pos and numbers"
+        remedy = "pass a list of ase.Atoms with the task 'atoms'"
+        raise InputError("data", expected, type(batch), remedy=remedy)
     arrays = to_numpy(batch)
     present = arrays.get("mask", arrays["numbers"] > 0).astype(bool)
     lattice = {name: arrays[name] for name in ("cell", "pbc") if name in arrays}
@@ -210,8 +203,7 @@ def _make_calculator(given: object) -> Any:
                 f"{type(error).__name__}: {error}"
             ) from error
     if not is_calculator(thing):
-        kind = type(thing).__name__
-        raise InputError("model", "an ASE calculator or a factory of one", kind)
+        raise InputError("model", "an ASE calculator or a factory of one", type(thing))
     return thing
 
 

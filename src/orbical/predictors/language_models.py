@@ -302,11 +302,8 @@ class Endpoint(Predictor):
         if not str(url).startswith(("http://", "https://")):
             raise InputError("url", "an address such as http://localhost:8000/v1", repr(url))
         if not model:
-            raise InputError(
-                "model",
-                "the name of a model at the endpoint, such as http://localhost:8000/v1#name",
-                f"none for {str(url)!r}",
-            )
+            expected = "the name of a model at the endpoint, such as http://localhost:8000/v1#name"
+            raise InputError("model", expected, f"none for {str(url)!r}")
         self.url, self.model, self.chat, self.key = str(url).rstrip("/"), model, chat, key
         self.prompt: Prompt = SCORINGS["letters"] if prompt is None else prompt
         self.top, self.workers = whole_number("top", top, 1), whole_number("workers", workers, 1)

@@ -347,9 +347,8 @@ class RaggedPredictor(Wrapper):
     def __call__(self, batch: Tree) -> Raw:
         """Return the model's outputs for a padded batch, padded alike."""
         if not isinstance(batch, dict):
-            raise InputError(
-                "data", "graphs, a dictionary of fields", type(batch), remedy="pass pos and mask"
-            )
+            expected, remedy = "graphs, a dictionary of fields", "pass pos and mask"
+            raise InputError("data", expected, type(batch), remedy=remedy)
         ragged = to_ragged(batch, self.nodes, self.edges)
         if isinstance(self.model, TorchPredictor):
             ragged = tree_map(self.model.cast, ragged)  # a packed batch is not looked into

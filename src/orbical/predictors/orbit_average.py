@@ -141,12 +141,8 @@ def _checked(task: Task | str | None) -> Task:
         return chosen
     form = getattr(chosen, "uncertainty", None)
     if form is None:
-        raise InputError(
-            "task", "outputs with a mean", chosen.name, remedy="a scan has their consensus"
-        )
-    raise InputError(
-        "task",
-        "outputs with a mean and variances",
-        f"{chosen.name} with {form}",
-        remedy="average regression with uncertainty='variance' or 'parts'",
-    )
+        remedy = "a scan has their consensus"
+        raise InputError("task", "outputs with a mean", chosen.name, remedy=remedy)
+    expected, got = "outputs with a mean and variances", f"{chosen.name} with {form}"
+    remedy = "average regression with uncertainty='variance' or 'parts'"
+    raise InputError("task", expected, got, remedy=remedy)
