@@ -201,19 +201,20 @@ def along_orbit(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.DataArray
     ends = {name: np.full(shape, np.nan) for name in ("aurc", "low", "high", "best")}
     for model in range(shape[0]):
         for run, sure, hit in pair_blocks(arrays, model):
-            for place, (z, y) in enumerate(zip(sure, hit, strict=True), run.start):
-                if (~np.isnan(z)).any():
-                    found = risk_coverage(z[~np.isnan(z)], y[~np.isnan(z)] > 0, level=level)
+            for place, (score, right) in enumerate(zip(sure, hit, strict=True), run.start):
+                known = ~np.isnan(score)
+                if known.any():
+                    curve = risk_coverage(score[known], right[known] > 0, level=level)
                     for name, values in ends.items():
-                        values[model, place] = getattr(found, name)
-    about = {key: part for key, part in confidence.attrs.items() if key != "limits"}
-    about |= {
+                        values[model, place] = getattr(curve, name)
+    about = confidence.attrs | {
         "metric": "aurc",
         "meaning": "area under the risk-coverage curve",
         "statistic": "",
         "higher_is_better": False,
         "band": "band: interval of the AURC; dotted: the best order of the samples",
     }
+    about.pop("limits", None)
     more = {"low": ends["low"], "high": ends["high"], "calibrated": ends["best"]}
     return along_elements("aurc", confidence, ends["aurc"], more, about)
 

@@ -83,11 +83,9 @@ def averaging(
         kept = probs.isfinite().all(-1).all(0)
         labels = torch.as_tensor(arrays.read("label")).long()[kept]
         rows.append(_of_model(probs[:, kept], labels, numbers, group, bins, level, margin))
-    coords: dict[str, list[object]] = {
-        "elements": [*numbers],
-        "place": ["identity", "mean", "worst"],
-    }
-    table = table_of_models(arrays, rows, coords).assign(cost=("elements", numbers))
+    places = ["identity", "mean", "worst"]
+    table = table_of_models(arrays, rows, {"elements": numbers, "place": places})
+    table = table.assign(cost=("elements", numbers))
     for variable in table.data_vars.values():
         variable.attrs = {"meaning": _MEANINGS.get(str(variable.name), "end of the interval")}
     return table

@@ -15,7 +15,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -228,11 +228,9 @@ class CausalLM(Predictor):
         """Return the argument that computes logits at some places only: vocabularies are large."""
         return {"logits_to_keep": places} if self._keeps else {}
 
-    @contextmanager
-    def ready(self, device: torch.device) -> Iterator[None]:
+    def ready(self, device: torch.device) -> AbstractContextManager[None]:
         """Run the model on a device in inference mode, and move it back afterwards."""
-        with model_on_device(device, self.module, self.source):
-            yield
+        return model_on_device(device, self.module, self.source)
 
     def fingerprint(self) -> str | None:
         """Return a hash of the weights, the prompt and the scoring."""

@@ -9,8 +9,8 @@ import threading
 import warnings
 import zipfile
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -111,13 +111,12 @@ class OnnxPredictor(_Program):
         with reading_model(_ONNX, self._path):
             return self._onnxruntime.InferenceSession(self._path, providers=providers)
 
-    @contextmanager
-    def ready(self, device: torch.device) -> Iterator[None]:
+    def ready(self, device: torch.device) -> AbstractContextManager[None]:
         """Use the accelerator where onnxruntime has one."""
         known = self._onnxruntime.get_available_providers()
         if device.type == "cuda" and "CUDAExecutionProvider" in known:
             self._session = self._open(["CUDAExecutionProvider", "CPUExecutionProvider"])
-        yield
+        return nullcontext()
 
     def _run(self, batch: Tree) -> Raw:
         outputs = as_tensors(self._session.run(None, self._feed(batch)))
@@ -177,11 +176,9 @@ class ExportedPredictor(_Program):
             if node.op == "placeholder" and node.name in names
         )
 
-    @contextmanager
-    def ready(self, device: torch.device) -> Iterator[None]:
+    def ready(self, device: torch.device) -> AbstractContextManager[None]:
         """Move the program to the device."""
-        with model_on_device(device, self._module, self.source):
-            yield
+        return model_on_device(device, self._module, self.source)
 
     def _run(self, batch: Tree) -> Raw:
         return as_tensors(call_model(self._module, batch, frozenset()))

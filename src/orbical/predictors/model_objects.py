@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -272,11 +272,9 @@ class FunctionPredictor(Predictor):
         fields = ", ".join(batch)
         return f"; it received one dictionary: to receive its fields, name the parameters {fields}"
 
-    @contextmanager
-    def ready(self, device: torch.device) -> Iterator[None]:
+    def ready(self, device: torch.device) -> AbstractContextManager[None]:
         """Keep torch from recording gradients."""
-        with torch.inference_mode():
-            yield
+        return torch.inference_mode()
 
 
 def numpy_function(function: Callable[..., object]) -> FunctionPredictor:

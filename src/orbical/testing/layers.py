@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 import torch
@@ -72,9 +73,8 @@ class LayerErrors:
     @property
     def titles(self) -> list[str]:
         """The layers with their kinds."""
-        return [
-            f"{name} {kind}".strip() for name, kind in zip(self.layers, self.kinds, strict=True)
-        ]
+        named = zip(self.layers, self.kinds, strict=True)
+        return [f"{name} {kind}".strip() for name, kind in named]
 
     @property
     def first(self) -> str:
@@ -88,14 +88,13 @@ class LayerErrors:
         """Why shares may mislead; empty if nothing speaks for that."""
         if np.nanmax(np.abs(self.share), initial=0.0) <= _CANCEL:
             return ""
-        return (
-            "layers undo what others did, often at the edges of fields that move out of view: try "
-            "an exact group, such as cyclic:4 or flips, or name fewer layers"
-        )
+        where = "often at the edges of fields that move out of view"
+        remedy = "try an exact group, such as cyclic:4 or flips, or name fewer layers"
+        return f"layers undo what others did, {where}: {remedy}"
 
     def to_dict(self) -> dict[str, object]:
         """Return the fields in plain values."""
-        fields = {name: getattr(self, name) for name in [*self.__dataclass_fields__, "caution"]}
+        fields = {**vars(self), "caution": self.caution}
         return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in fields.items()}
 
     def __str__(self) -> str:
@@ -191,9 +190,8 @@ def layer_errors(
     others = np.setdiff1d(np.arange(len(group)), [group.identity])
     if not len(others) or count < 4:
         raise InputError("group, x", "two elements and four samples at least", group.spec)
-    chosen = np.random.default_rng(seed).permutation(others)[
-        : whole_number("elements", elements, 1)
-    ]
+    some = whole_number("elements", elements, 1)
+    chosen = np.random.default_rng(seed).permutation(others)[:some]
     device = next(leaves(x)).device
     with predictor.ready(device):
         prepare = checked_preprocessing(preprocess, x)
@@ -223,37 +221,31 @@ class _Network:
 
     def features(self, x: Tree) -> tuple[Tensor, dict[str, Tensor]]:
         """Return predictions, and the features of layers that run once, in their order."""
-        seen: dict[str, list[Any]] = {}
-        hooks = [
-            part.register_forward_hook(
-                lambda _module, _inputs, output, name=name: seen.setdefault(name, []).append(
-                    output.clone() if isinstance(output, Tensor) else output  # later ones may write
-                )
-            )
-            for name, part in self.layers.items()
-        ]
-        try:
+        seen: dict[str, list[object]] = {}
+
+        def keep(name: str, _module: nn.Module, _inputs: object, output: object) -> None:
+            kept = output.clone() if isinstance(output, Tensor) else output  # later ones may write
+            seen.setdefault(name, []).append(kept)
+
+        with ExitStack() as hooks:
+            for name, part in self.layers.items():
+                hooks.enter_context(part.register_forward_hook(partial(keep, name)))
             outputs = self._run(x)
-        finally:
-            for hook in hooks:
-                hook.remove()
+        once = {name: found[0] for name, found in seen.items() if len(found) == 1}
         size = len(next(leaves(x)))
         return outputs, {
-            name: found[0]
-            for name, found in seen.items()
-            if len(found) == 1 and isinstance(found[0], Tensor) and found[0].ndim > 1
-            if found[0].is_floating_point() and len(found[0]) == size
+            name: one
+            for name, one in once.items()
+            if isinstance(one, Tensor) and one.is_floating_point()
+            if one.ndim > 1 and len(one) == size
         }
 
     def replaced(self, x: Tree, name: str, features: Tensor) -> Tensor:
         """Return predictions where the features of a layer are others."""
-        hook = self.layers[name].register_forward_hook(
+        with self.layers[name].register_forward_hook(
             lambda _module, _inputs, output: features.to(output.dtype, copy=True)
-        )
-        try:
+        ):
             return self._run(x)
-        finally:
-            hook.remove()
 
 
 def _layers(
