@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -132,6 +132,12 @@ class _Rule(NamedTuple):
     limit: dict[str, Any]
 
     @property
+    def variable(self) -> str:
+        """The array of responses that a mean is of."""
+        gap = f"{self.quantity.partition('_gap')[0]}_vs_consensus"
+        return _AVERAGED.get(self.quantity, gap)
+
+    @property
     def of_means(self) -> bool:
         """Whether it limits a mean over samples, for which no measure, and no torch, is needed."""
         return self.place != "pooled" and self.quantity in {*_WHOLE, *_AVERAGED}
@@ -140,6 +146,14 @@ class _Rule(NamedTuple):
     def of_squares(self) -> bool:
         """Whether it limits the root of a mean of squares."""
         return self.quantity.endswith("gap")
+
+
+class _Draws(TypedDict):
+    """How measures are computed."""
+
+    bins: int
+    level: float
+    resamples: int
 
 
 def check(
@@ -199,11 +213,11 @@ def check(
         remedy = "set some, such as max_gap=0.02"
         raise InputError("thresholds", "at least one", "none", remedy=remedy)
     rules = [_rule(name, real_number(name, limit)) for name, limit in thresholds.items()]
-    draws = {
-        "bins": number_of_bins(bins),
-        "level": checked_level(real_number("level", level)),
-        "resamples": whole_number("resamples", resamples, 1),
-    }
+    draws = _Draws(
+        bins=number_of_bins(bins),
+        level=checked_level(real_number("level", level)),
+        resamples=whole_number("resamples", resamples, 1),
+    )
     if isinstance(scan, str | Path) and str(scan).endswith(OUTPUT_SUFFIXES):
         return _check_outputs(Path(scan), rules, draws, models or ())
     opened = load(scan) if isinstance(scan, str | Path) else scan
@@ -266,7 +280,7 @@ def _rule(name: str, limit: float) -> _Rule:
 
 
 def _check_scan(
-    scan: Scan | xr.Dataset, rules: list[_Rule], draws: dict[str, Any], models: Collection[str]
+    scan: Scan | xr.Dataset, rules: list[_Rule], draws: _Draws, models: Collection[str]
 ) -> list[Check]:
     arrays = arrays_of(scan)
     failed = _failed(scan, arrays)
@@ -275,7 +289,7 @@ def _check_scan(
     own = {rule.name for rule in rules}
     rules = [one for rule in rules for one in _of_each_quantity(rule, arrays, own)]
     for rule in rules:
-        _check_limit(rule, arrays)
+        measure_limit(rule.name, *rule.limit.values(), _bounds(rule, arrays))
     return [
         _row(rule, model, arrays.samples, found, failed=failed[model])
         for rule in rules
@@ -291,7 +305,7 @@ def _of_each_quantity(rule: _Rule, arrays: ScanArrays, own: set[str]) -> list[_R
     """
     gaps = {name: what for name, what in _WHOLE.items() if name.endswith("_gap")}
     each = [rule._replace(quantity=name, what=what) for name, what in gaps.items()]
-    scanned = [one for one in each if rule.quantity == "gap" and _variable(one) in arrays]
+    scanned = [one for one in each if rule.quantity == "gap" and one.variable in arrays]
     if not scanned:
         return [rule]
     return [one for one in scanned if rule.name.replace("gap", one.quantity) not in own]
@@ -324,7 +338,7 @@ def _row(rule: _Rule, model: str, samples: int, found: _Judged, **about: Any) ->
 
 
 def _check_outputs(
-    path: Path, rules: list[_Rule], draws: dict[str, Any], models: Collection[str]
+    path: Path, rules: list[_Rule], draws: _Draws, models: Collection[str]
 ) -> list[Check]:
     from .calibration import MEASURES, list_measures, measure_table, top_label
 
@@ -340,16 +354,15 @@ def _check_outputs(
             raise InputError(rule.name, "a scan for it", got, remedy=remedy)
         if rule.quantity not in known:
             raise unknown_name(f"{rule.name}: of these outputs", rule.quantity, known)
-        _check_limit(rule)
+        measure_limit(rule.name, *rule.limit.values(), _bounds(rule))
     found = measure_table(outputs, **draws, only={rule.quantity for rule in rules})
-    level = draws["level"]
+    level, size = draws["level"], len(next(iter(outputs.values())))
     checked = []
     for rule in rules:
         if rule.quantity not in found:
             problem = f"cannot be computed of the outputs in {str(path)!r}"
             raise InputError(rule.name, problem=problem)
         row, title = found[rule.quantity], MEASURES[rule.quantity].title
-        size = len(next(iter(outputs.values())))
         if rule.quantity == "accuracy":
             judged = _of_terms([top_label(**outputs)[1].numpy()], _bounds(rule), rule, level)
         else:
@@ -359,16 +372,16 @@ def _check_outputs(
     return checked
 
 
-def _verdicts(scan: Scan | xr.Dataset, rule: _Rule, draws: dict[str, Any]) -> dict[str, _Judged]:
+def _verdicts(scan: Scan | xr.Dataset, rule: _Rule, draws: _Draws) -> dict[str, _Judged]:
     if rule.of_means:
         return _of_means(scan, rule, draws["level"])
     from .calibration import MEASURES, verdict
 
     entry = MEASURES[rule.quantity]
-    options = {name: draws[name] for name in ("level", "resamples")}
-    options |= entry.accepted({"bins": draws["bins"]})
+    options = entry.accepted({"bins": draws["bins"]}) | rule.limit
+    options |= {"level": draws["level"], "resamples": draws["resamples"]}
     try:
-        judged = verdict(scan, entry, place=rule.place, **rule.limit, **options)
+        judged = verdict(scan, entry, place=rule.place, **options)
     except InputError as error:
         raise error.about(rule.name) from error
     return {model: (each, None) for model, each in judged.items()}
@@ -390,7 +403,7 @@ def _of_means(scan: Scan | xr.Dataset, rule: _Rule, level: float) -> dict[str, _
             model: _of_terms([known_terms(values, binary)], _bounds(rule), rule, level)
             for model, values in zip(arrays.models, rows, strict=True)
         }
-    bounds, name = _bounds(rule, arrays), _variable(rule)
+    bounds, name = _bounds(rule, arrays), rule.variable
     least = least_response(arrays, name) if bounds is None and name in arrays else None
     return {
         model: _of_terms(list(_terms(arrays, rule, place)), bounds, rule, level, least)
@@ -420,8 +433,8 @@ def _of_terms(
         extremes = np.sqrt(extremes.clip(0))
     caution: str = next((one.caution for one in found if one.caution), "")
     value, low, high = map(float, extremes)
-    kept: dict[str, Any] = {"positions": len(columns), "level": level, "caution": caution}
-    judged = judge(value, low, high, **rule.limit, **kept)
+    about = {"positions": len(columns), "level": level, "caution": caution}
+    judged = judge(value, low, high, **rule.limit, **about)
     corrected = 1 - (1 - level) / len(columns)
     # So many show a failure of one in ten, with the probability of one end.
     enough = int(np.ceil(np.log((1 - corrected) / 2) / np.log1p(-_SEEN)))
@@ -434,21 +447,12 @@ def _of_terms(
     return judged, samples_to_decide(worst, limit, corrected, low=bounds[0], high=bounds[1])
 
 
-def _variable(rule: _Rule) -> str:
-    return _AVERAGED.get(rule.quantity, f"{rule.quantity.partition('_gap')[0]}_vs_consensus")
-
-
-def _check_limit(rule: _Rule, arrays: ScanArrays | None = None) -> None:
-    (limit,) = rule.limit.values()
-    measure_limit(rule.name, limit, _bounds(rule, arrays))
-
-
 def _bounds(rule: _Rule, arrays: ScanArrays | None = None) -> tuple[float, float] | None:
     """Return the values between which all terms, and so their mean, lie, if there are such."""
     if rule.quantity in _RANGES:
         return _RANGES[rule.quantity]
     if arrays is not None and rule.of_means:
-        return response_bounds(arrays, _variable(rule))
+        return response_bounds(arrays, rule.variable)
     from .calibration import MEASURES
 
     return MEASURES[rule.quantity].bounds
@@ -456,12 +460,12 @@ def _bounds(rule: _Rule, arrays: ScanArrays | None = None) -> tuple[float, float
 
 def _terms(arrays: ScanArrays, rule: _Rule, model: int) -> Iterator[np.ndarray]:
     """Yield what is averaged over samples: one column of known terms, or one for each element."""
-    name = _variable(rule)
+    name = rule.variable
     if name not in arrays:
         if rule.quantity in _AVERAGED:
             expected = "a labeled scan whose predictions are right or wrong"
-            remedy = ", or ".join(_averages(arrays))
-            raise InputError(rule.name, expected, f"another one, of {arrays.task}", remedy=remedy)
+            got = f"another one, of {arrays.task}"
+            raise InputError(rule.name, expected, got, remedy=_remedy(arrays))
         wanted = rule.quantity.partition("_gap")[0]
         raise InputError(rule.name, f"a scan with {wanted}", f"one without {name!r}")
     identity, weights = arrays.group.identity, arrays.group.weights
@@ -486,13 +490,12 @@ def _terms(arrays: ScanArrays, rule: _Rule, model: int) -> Iterator[np.ndarray]:
             yield known_terms(upright - each if drop else each, binary and not drop)
 
 
-def _averages(arrays: ScanArrays) -> Iterator[str]:
-    """Yield what helps where a scan lacks an average: labels, or a limit for one that it has."""
-    if "score" not in arrays:
-        yield "scan data with labels"
+def _remedy(arrays: ScanArrays) -> str:
+    """Return what helps where a scan lacks an average: labels, or a limit for one that it has."""
     known = [name for name, variable in _AVERAGED.items() if variable in arrays]
-    if known:
-        yield f"set a limit for its {' or '.join(known)}, such as max_{known[0]}"
+    labels = "" if "score" in arrays else "scan data with labels"
+    other = f"set a limit for its {' or '.join(known)}, such as max_{known[0]}" if known else ""
+    return ", or ".join(filter(None, [labels, other]))
 
 
 def _mean_square(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
