@@ -130,6 +130,7 @@ class _Rule(NamedTuple):
     place: str
     what: str
     limit: dict[str, Any]
+    value: float
 
     @property
     def variable(self) -> str:
@@ -254,15 +255,15 @@ def configured_check(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rule(name: str, limit: float) -> _Rule:
     side, _, rest = name.partition("_")
-    limits = {"maximum" if side == "max" else "minimum": float(limit)}
+    limits = {"maximum" if side == "max" else "minimum": float(limit)}, float(limit)
     if side in ("max", "min") and rest in _WHOLE:
         place = "worst" if rest == "accuracy_drop" else "mean"
-        return _Rule(name, rest, place, _WHOLE[rest], limits)
+        return _Rule(name, rest, place, _WHOLE[rest], *limits)
     place, _, measure = rest.partition("_")
     if place not in PLACES:
         place, measure = "mean", rest
     if side in ("max", "min") and measure in ("accuracy", "score") and place != "pooled":
-        return _Rule(name, measure, place, f"{measure}, {PLACES[place]}", limits)
+        return _Rule(name, measure, place, f"{measure}, {PLACES[place]}", *limits)
     from .calibration import MEASURES, list_measures
 
     if rest in MEASURES:
@@ -276,7 +277,7 @@ def _rule(name: str, limit: float) -> _Rule:
         error = unknown_name("threshold", name, named, cutoff=0.7)  # all begin alike
         own = "(your own measure is known once its module is imported: see the option import)"
         raise error.about("threshold", remedy=f"{error.remedy} {own}".strip())
-    return _Rule(name, measure, place, f"{MEASURES[measure].title}, {PLACES[place]}", limits)
+    return _Rule(name, measure, place, f"{MEASURES[measure].title}, {PLACES[place]}", *limits)
 
 
 def _check_scan(
@@ -289,7 +290,7 @@ def _check_scan(
     own = {rule.name for rule in rules}
     rules = [one for rule in rules for one in _of_each_quantity(rule, arrays, own)]
     for rule in rules:
-        measure_limit(rule.name, *rule.limit.values(), _bounds(rule, arrays))
+        measure_limit(rule.name, rule.value, _bounds(rule, arrays))
     return [
         _row(rule, model, arrays.samples, found, failed=failed[model])
         for rule in rules
@@ -354,7 +355,7 @@ def _check_outputs(
             raise InputError(rule.name, "a scan for it", got, remedy=remedy)
         if rule.quantity not in known:
             raise unknown_name(f"{rule.name}: of these outputs", rule.quantity, known)
-        measure_limit(rule.name, *rule.limit.values(), _bounds(rule))
+        measure_limit(rule.name, rule.value, _bounds(rule))
     found = measure_table(outputs, **draws, only={rule.quantity for rule in rules})
     level, size = draws["level"], len(next(iter(outputs.values())))
     checked = []
@@ -433,7 +434,7 @@ def _of_terms(
         extremes = np.sqrt(extremes.clip(0))
     caution: str = next((one.caution for one in found if one.caution), "")
     value, low, high = map(float, extremes)
-    about = {"positions": len(columns), "level": level, "caution": caution}
+    about: dict[str, Any] = {"positions": len(columns), "level": level, "caution": caution}
     judged = judge(value, low, high, **rule.limit, **about)
     corrected = 1 - (1 - level) / len(columns)
     # So many show a failure of one in ten, with the probability of one end.

@@ -82,6 +82,13 @@ def embed(
         InputError: if a name is unknown, or there are too few finished samples.
         MissingExtra: if UMAP is not installed.
 
+    See Also:
+        representatives: Samples that are spread over a map.
+        orbical.nero.responses: What is embedded.
+
+    References:
+        Zhao et al., Evaluating Machine Learning Models with NERO, section 2.4.
+
     Example:
         >>> import orbical as ob, torch
         >>> images, labels = ob.datasets.digits()
@@ -151,6 +158,9 @@ def representatives(embedding: xr.DataArray, count: int = 6) -> Array:
 
     Raises:
         InputError: if the map has fewer samples.
+
+    See Also:
+        embed: The map.
 
     Example:
         >>> import xarray as xr

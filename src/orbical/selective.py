@@ -119,6 +119,12 @@ def aurc(score: ArrayLike, correct: ArrayLike) -> float:
     Returns:
         The area.
 
+    See Also:
+        risk_coverage: The whole curve, and an interval of the area.
+
+    References:
+        Geifman and El-Yaniv, Selective classification for deep neural networks, NeurIPS 2017.
+
     Example:
         >>> round(aurc([0.9, 0.8, 0.7, 0.6], [True, True, False, True]), 3)
         0.146
@@ -145,6 +151,10 @@ def rejection(
 
     Returns:
         A curve for each score.
+
+    See Also:
+        risk_coverage: The curve of any score of trust.
+        along_orbit: The area under the curve of the confidence at each element.
 
     Example:
         >>> import orbical as ob
@@ -183,6 +193,10 @@ def along_orbit(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.DataArray
     Returns:
         `[model, element]`, with the coordinates `low`, `high` and `calibrated`: the AURC of the
         best order of samples at this accuracy.
+
+    See Also:
+        rejection: Other scores of trust than the confidence.
+        orbical.calibration.along_orbit: A measure of calibration at each element.
 
     Example:
         >>> import orbical as ob

@@ -34,6 +34,13 @@ def quadratic_kappa(scan: Scan | xr.Dataset) -> xr.DataArray:
     Raises:
         InputError: if the scan has no labels, or no predicted classes.
 
+    See Also:
+        binary_rates: Rates of two classes at each element.
+
+    References:
+        Cohen, Weighted kappa: nominal scale agreement with provision for scaled disagreement or
+        partial credit, Psychological Bulletin 1968.
+
     Example:
         >>> import orbical as ob, torch
         >>> def steps(images):
@@ -95,6 +102,10 @@ def binary_rates(scan: Scan | xr.Dataset, *, positive: int = 1, level: float = 0
 
     Raises:
         InputError: if the scan has no labels, or other than two classes.
+
+    See Also:
+        quadratic_kappa: Agreement of classes that have an order.
+        summary: The rates at three places.
 
     References:
         Newcombe, Confidence intervals for an effect size measure based on the Mann-Whitney

@@ -38,6 +38,14 @@ def aggregate(
     Raises:
         InputError: if there is no such metric or coordinate.
 
+    See Also:
+        individual: The responses of single samples.
+        summary: The same in a few numbers.
+        orbical.figures.aggregate: The figure.
+
+    References:
+        Zhao et al., Evaluating Machine Learning Models with NERO, section 2.2 and figure 4.
+
     Example:
         >>> import orbical as ob, torch
         >>> images, labels = ob.datasets.digits()
@@ -47,8 +55,6 @@ def aggregate(
         >>> by_digit = ob.nero.aggregate(scan, by="label")
         >>> dict(by_digit.sizes), by_digit.attrs["meaning"]
         ({'model': 1, 'label': 10, 'element': 8}, 'probability of the true class')
-
-    Paper: section 2.2 and figure 4.
     """
     like, arrays = responses(scan, metric), arrays_of(scan)
     name = str(like.name)
@@ -99,6 +105,12 @@ def individual(
     Raises:
         InputError: if there is no such sample or metric.
 
+    See Also:
+        aggregate: The mean over samples.
+
+    References:
+        Zhao et al., Evaluating Machine Learning Models with NERO, section 2.3 and figure 5.
+
     Example:
         >>> import orbical as ob, torch
         >>> images, labels = ob.datasets.digits()
@@ -108,8 +120,6 @@ def individual(
         >>> third = ob.nero.individual(scan, 3)
         >>> third.dims, int(third.label)
         (('model', 'element'), 3)
-
-    Paper: section 2.3 and figure 5.
     """
     values = responses(scan, metric)
     count = values.sizes["sample"]

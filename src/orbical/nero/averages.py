@@ -62,6 +62,11 @@ def averaging(
     Raises:
         InputError: if the scan has no labels or probabilities, or its group is not closed.
 
+    See Also:
+        orbical.predictors.OrbitAverage: The averaged model itself.
+        enough_elements: How many elements a mean over the orbit needs.
+        order_averages: The same for orders of options.
+
     Example:
         >>> import orbical as ob, torch
         >>> images, labels = ob.datasets.digits()

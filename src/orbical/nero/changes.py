@@ -51,6 +51,10 @@ def consistency(
     Raises:
         InputError: if the task needs a tolerance and there is none.
 
+    See Also:
+        invariance_gap: How far outputs are from their mean.
+        orbical.flips: Search between the elements for a change.
+
     Example:
         >>> import orbical as ob, torch
         >>> images, labels = ob.datasets.digits()

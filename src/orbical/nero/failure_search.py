@@ -191,6 +191,10 @@ def failures(
         >>> found[0].where, found[0].confirmed
         ('between 120° and 270°', True)
 
+    See Also:
+        summary: How good a model is, all samples together.
+        orbical.advise: What helps.
+
     References:
         Kulldorff, A spatial scan statistic, Communications in Statistics 1997; Neill, Fast subset
         scan for spatial pattern detection, JRSS B 2012, for elements without an order.

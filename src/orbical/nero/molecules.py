@@ -100,6 +100,10 @@ def violations(scan: Scan) -> list[Violation]:
         A row for each model and quantity, printed as a sentence; none where no molecule has answers
         at two elements. `pandas.DataFrame(rows)` is a table of them.
 
+    See Also:
+        invariance_gap: One number for each model.
+        orbical.testing.equivariance_error: A test without a scan.
+
     Example:
         >>> import orbical as ob
         >>> from ase.build import molecule

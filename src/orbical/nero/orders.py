@@ -53,6 +53,10 @@ def position_bias(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.Dataset
     Raises:
         InputError: if classes are not the options of an order.
 
+    See Also:
+        worst_orders: The order of each question that a model answers worst.
+        order_averages: What averaging over orders gains.
+
     Example:
         >>> import orbical as ob
         >>> def first(question, options):
@@ -151,6 +155,9 @@ def worst_orders(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
     Raises:
         InputError: if there are no labels, or classes are not the options of an order.
 
+    See Also:
+        position_bias: How often each position is chosen.
+
     Example:
         >>> import orbical as ob
         >>> def first(question, options):
@@ -219,6 +226,10 @@ def order_averages(
 
     Raises:
         InputError: if the scan has no labels or probabilities of options.
+
+    See Also:
+        position_bias: What averaging removes.
+        averaging: The same for other groups.
 
     Example:
         >>> import orbical as ob

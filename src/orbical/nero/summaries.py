@@ -45,6 +45,12 @@ def consensus(scan: Scan | xr.Dataset) -> xr.Dataset:
         A dataset of `consensus` `[model, sample, ...]`, `score_vs_consensus`
         `[model, sample, element]` and, with labels, `consensus_vs_truth` `[model, sample]`.
 
+    See Also:
+        invariance_gap: How far outputs are from the consensus.
+
+    References:
+        Zhao et al., Evaluating Machine Learning Models with NERO, section 2.5, equation 1.
+
     Example:
         >>> import orbical as ob, torch
         >>> images, labels = ob.datasets.digits()
@@ -53,8 +59,6 @@ def consensus(scan: Scan | xr.Dataset) -> xr.Dataset:
         ...                progress=False)
         >>> float(ob.nero.consensus(scan)["consensus"].sum("class").mean().round(3))
         1.0
-
-    Paper: section 2.5, equation 1.
     """
     data, group = opened_scan(scan)
     names = ["consensus", "score_vs_consensus", "consensus_vs_truth"]
@@ -74,6 +78,10 @@ def invariance_gap(scan: Scan | xr.Dataset) -> xr.Dataset:
 
     Returns:
         A dataset of `per_sample` `[model, sample]` (lazy) and `total` `[model]`.
+
+    See Also:
+        consensus: The mean that outputs are compared with.
+        consistency: How often the answer itself changes.
 
     Example:
         >>> import orbical as ob, torch
@@ -106,6 +114,9 @@ def action_defect(scan: Scan | xr.Dataset) -> xr.Dataset:
     Returns:
         A dataset of `curve` `[element]`, the mean over samples; `mean`, its mean over the group;
         `worst`, its largest value; and `worst_element`, the index where that is.
+
+    See Also:
+        invariance_gap: What the model loses, and the transformation with it.
 
     Example:
         >>> import orbical as ob, torch
@@ -149,6 +160,11 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
         `changed_pairs` of `consistency`; of atoms, whose `score` and gap are of one quantity,
         `violation` `[model, quantity]`, the largest of each (`violations`); and `action_defect`, a
         single number. The attribute `headline` says what was found in a sentence.
+
+    See Also:
+        headline: What was found in a sentence.
+        aggregate: The mean at every element.
+        orbical.check: Hold a scan against thresholds.
 
     Example:
         >>> import orbical as ob, torch

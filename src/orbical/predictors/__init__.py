@@ -80,6 +80,9 @@ def as_predictor(model: object) -> Predictor:
         InputError: If the model is of no supported kind.
         ModelError: If its file cannot be read.
 
+    See Also:
+        Predictor: What to subclass for a model of another kind.
+
     Example:
         >>> as_predictor("torch.nn:Identity()").source
         'torch.nn:Identity()'

@@ -240,6 +240,9 @@ class DetectorPredictor(Wrapper):
     Raises:
         InputError: If the decoding is unknown or cannot be guessed, or a number is out of range.
 
+    See Also:
+        HuggingFacePredictor: Detectors of transformers.
+
     Example:
         >>> import orbical as ob
         >>> ob.predictors.DetectorPredictor("yolo.onnx", "yolov8")  # doctest: +SKIP

@@ -43,6 +43,9 @@ class HuggingFacePredictor(TorchPredictor):
     Raises:
         InputError: If the processor is not one.
 
+    See Also:
+        CausalLM: Language models of transformers.
+
     Example:
         >>> import orbical as ob
         >>> from transformers import AutoImageProcessor, AutoModelForImageClassification

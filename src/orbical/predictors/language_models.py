@@ -98,6 +98,9 @@ class CausalLM(Predictor):
         InputError: if an argument is not one of these.
         ModelError: if the folder or file has no such model.
 
+    See Also:
+        Endpoint: A model that is served elsewhere.
+
     Example:
         >>> import orbical as ob
         >>> gemma = ob.predictors.CausalLM("models/gemma-3-270m")  # doctest: +SKIP
@@ -275,6 +278,9 @@ class Endpoint(Predictor):
         workers: requests at the same time.
         timeout_s: how long to wait for an answer.
         attempts: how often to ask; a busy service is asked again after a while.
+
+    See Also:
+        CausalLM: A model in this process.
 
     Example:
         >>> import orbical as ob

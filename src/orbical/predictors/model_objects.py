@@ -286,6 +286,9 @@ def numpy_function(function: Callable[..., object]) -> FunctionPredictor:
     Returns:
         The predictor.
 
+    See Also:
+        FunctionPredictor: A function on tensors, or on what it takes.
+
     Example:
         >>> import torch
         >>> numpy_function(lambda x: x.astype(float).mean((1, 2, 3)))(torch.ones(2, 1, 4, 4))
@@ -312,6 +315,10 @@ class RaggedPredictor(Wrapper):
             for a `torch_geometric.data.Batch`.
         nodes: the names of the fields, and of the outputs, with a row for each node.
         edges: the names of the fields with a row for each edge.
+
+    See Also:
+        to_pyg: A batch of PyTorch Geometric.
+        to_ragged: A padded batch without its padding.
 
     Example:
         >>> import torch
@@ -377,6 +384,9 @@ def to_pyg(batch: dict[str, Tensor]) -> Any:
 
     Returns:
         The batch, with the same fields; atomic numbers `numbers` are also `z`.
+
+    See Also:
+        RaggedPredictor: The predictor that packs its batches so.
 
     Example:
         >>> import torch

@@ -36,6 +36,9 @@ class OrbitAverage(Wrapper):
     Raises:
         InputError: if the task's outputs have no mean of this kind, such as detections.
 
+    See Also:
+        orbical.nero.averaging: How many elements are enough, from a scan.
+
     Example:
         >>> import orbical as ob
         >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))

@@ -107,6 +107,10 @@ def conservativity_error(
         InputError: If an argument cannot be used.
         ModelError: If the model's outputs cannot be read.
 
+    See Also:
+        assert_conservative: The same as a test.
+        equivariance_error: Whether energy and forces move with the molecule.
+
     Example:
         >>> from ase.build import bulk
         >>> from ase.calculators.emt import EMT
@@ -151,6 +155,9 @@ def assert_conservative(
 
     Raises:
         AssertionError: If a difference exceeds the tolerance, or might.
+
+    See Also:
+        conservativity_error: The differences of each sample.
 
     Example:
         >>> from ase.build import molecule

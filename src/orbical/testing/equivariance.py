@@ -95,6 +95,11 @@ def equivariance_error(
         InputError: If an argument cannot be used.
         ModelError: If the model's outputs cannot be read.
 
+    See Also:
+        assert_equivariant: The same as a test.
+        layer_errors: Where inside a network the symmetry is lost.
+        orbical.scan: Whole orbits of many samples, with scores.
+
     Example:
         >>> import orbical as ob, torch
         >>> error = ob.testing.equivariance_error(
@@ -200,6 +205,9 @@ def assert_equivariant(
 
     Raises:
         AssertionError: If the error at some element exceeds the tolerance.
+
+    See Also:
+        equivariance_error: The error at each element.
 
     Example:
         >>> import orbical as ob, torch

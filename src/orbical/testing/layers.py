@@ -162,6 +162,9 @@ def layer_errors(
     Raises:
         InputError: If the model is not a torch module, or a layer is not found.
 
+    See Also:
+        equivariance_error: The error of the predictions at each element.
+
     References:
         Gruver, Finzi, Goldblum and Wilson, The Lie derivative for measuring learned equivariance,
         ICLR 2023.
