@@ -53,13 +53,13 @@ def _read(values: ArrayLike) -> Tensor:
         if isinstance(first, Tensor):
             return torch.stack(list(values))
         # A list of plain numbers becomes a tensor of torch's default precision.
-        return _of_numpy(np.stack(values)) if _is_array(first) else torch.as_tensor(values)
+        return _from_numpy(np.stack(values)) if _is_array(first) else torch.as_tensor(values)
     if hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray | np.generic):
         try:
             return from_dlpack(values)
         except (TypeError, RuntimeError, BufferError):  # a dtype or device that only NumPy reads
             pass
-    return _of_numpy(np.asarray(values)) if _is_array(values) else torch.as_tensor(values)
+    return _from_numpy(np.asarray(values)) if _is_array(values) else torch.as_tensor(values)
 
 
 def _is_array(values: ArrayLike) -> bool:
@@ -68,7 +68,7 @@ def _is_array(values: ArrayLike) -> bool:
     return hasattr(values, "__array__")
 
 
-def _of_numpy(array: np.ndarray) -> Tensor:
+def _from_numpy(array: np.ndarray) -> Tensor:
     """Return a tensor that shares the memory of an array wherever torch can."""
     kind, size = array.dtype.kind, array.dtype.itemsize
     if kind == "O":  # columns of nullable or mixed types

@@ -136,7 +136,7 @@ def from_ragged(
     """
     nodes, edges = {*nodes}, {*edges}
     fields = {name: torch.as_tensor(field) for name, field in given.items()}
-    ptr = _starts(fields, nodes)
+    ptr = _graph_starts(fields, nodes)
     mask = padding_mask(ptr.diff())
     found = {"mask": mask}
     for name, field in fields.items():
@@ -150,7 +150,7 @@ def from_ragged(
     return found
 
 
-def _starts(fields: Mapping[str, Tensor], nodes: set[str]) -> Tensor:
+def _graph_starts(fields: Mapping[str, Tensor], nodes: set[str]) -> Tensor:
     """Return where each graph begins, and where the last one ends, `[N + 1]`."""
     if "ptr" in fields:
         ptr = fields["ptr"].long()

@@ -13,19 +13,9 @@ from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
+from . import calibration, nero
 from ._lazy import xr
 from ._text import counted, number
-from .calibration import (
-    RESAMPLES,
-    MeanEnds,
-    Verdict,
-    bounded_mean_interval,
-    checked_level,
-    judge,
-    measure_limit,
-    samples_to_decide,
-    samples_to_decide_by_width,
-)
 from .data import OUTPUT_SUFFIXES, read_outputs
 from .errors import (
     InputError,
@@ -37,14 +27,6 @@ from .errors import (
     whole_number,
 )
 from .groups import PLACES
-from .nero import (
-    element_columns,
-    known_terms,
-    least_response,
-    mean_at_worst,
-    orbit_moments,
-    response_bounds,
-)
 from .store import FINISHED, Scan, ScanArrays, arrays_of, is_scan, load
 
 __all__ = ["Check", "check", "configured_check"]
@@ -75,7 +57,7 @@ _STATES = {"pass": "pass", "fail": "FAIL", "inconclusive": "inconclusive"}
 
 
 @dataclass(frozen=True)
-class Check(Verdict):
+class Check(calibration.Verdict):
     """One threshold, checked for one model: a verdict, and what it is about.
 
     Attributes:
@@ -118,7 +100,7 @@ class Check(Verdict):
         return f"too close to {number(self.limit)} for any number to decide"
 
 
-_Judged = tuple[Verdict, int | None]
+_Judged = tuple[calibration.Verdict, int | None]
 """A verdict, and how many samples would decide it where more than its width tells."""
 
 
@@ -164,7 +146,7 @@ def check(
     models: Collection[str] | None = None,
     bins: int = 15,
     level: float = 0.95,
-    resamples: int = RESAMPLES,
+    resamples: int = calibration.RESAMPLES,
     **thresholds: float,
 ) -> list[Check]:
     """Check each model of a finished scan, or saved outputs, against thresholds.
@@ -216,7 +198,7 @@ def check(
     rules = [_rule(name, real_number(name, limit)) for name, limit in thresholds.items()]
     draws = _Draws(
         bins=number_of_bins(bins),
-        level=checked_level(real_number("level", level)),
+        level=calibration.checked_level(real_number("level", level)),
         resamples=whole_number("resamples", resamples, 1),
     )
     if isinstance(scan, str | Path) and str(scan).endswith(OUTPUT_SUFFIXES):
@@ -264,20 +246,19 @@ def _rule(name: str, limit: float) -> _Rule:
         place, measure = "mean", rest
     if side in ("max", "min") and measure in ("accuracy", "score") and place != "pooled":
         return _Rule(name, measure, place, f"{measure}, {PLACES[place]}", *limits)
-    from .calibration import MEASURES, list_measures
-
-    if rest in MEASURES:
+    if rest in calibration.MEASURES:
         place, measure = "mean", rest
     measure = _ALIASES.get(measure, measure)
-    if side not in ("max", "min") or measure not in MEASURES:
+    if side not in ("max", "min") or measure not in calibration.MEASURES:
         side = side if side in ("max", "min") else "max"
         kinds = ("pair", "outputs", "regression", "aleatoric")
-        names = *_WHOLE, *_ALIASES, *(entry.name for entry in list_measures(*kinds))
+        names = *_WHOLE, *_ALIASES, *(entry.name for entry in calibration.list_measures(*kinds))
         named = {f"{side}_{one}" for one in names}
         error = unknown_name("threshold", name, named, cutoff=0.7)  # all begin alike
         own = "(your own measure is known once its module is imported: see the option import)"
         raise error.about("threshold", remedy=f"{error.remedy} {own}".strip())
-    return _Rule(name, measure, place, f"{MEASURES[measure].title}, {PLACES[place]}", *limits)
+    what = f"{calibration.MEASURES[measure].title}, {PLACES[place]}"
+    return _Rule(name, measure, place, what, *limits)
 
 
 def _check_scan(
@@ -290,9 +271,9 @@ def _check_scan(
     own = {rule.name for rule in rules}
     rules = [one for rule in rules for one in _of_each_quantity(rule, arrays, own)]
     for rule in rules:
-        measure_limit(rule.name, rule.value, _bounds(rule, arrays))
+        calibration.measure_limit(rule.name, rule.value, _bounds(rule, arrays))
     return [
-        _row(rule, model, arrays.samples, found, failed=failed[model])
+        _check_of(rule, model, arrays.samples, found, failed=failed[model])
         for rule in rules
         for model, found in _verdicts(scan, rule, draws).items()
         if not models or model in models
@@ -328,12 +309,13 @@ def _failed(scan: Scan | xr.Dataset, arrays: ScanArrays) -> dict[str, int]:
     return {name: len(failures) for name, failures in scan.failures.items()}
 
 
-def _row(rule: _Rule, model: str, samples: int, found: _Judged, **about: Any) -> Check:
+def _check_of(rule: _Rule, model: str, samples: int, found: _Judged, **about: Any) -> Check:
     judged, needed = found
     if needed is None and judged.outcome == "inconclusive":  # by its width
         end = judged.high if judged.value < judged.limit else judged.low
         level = 1 - (1 - judged.level) / judged.positions
-        needed = samples_to_decide_by_width(judged.value, end, judged.limit, samples, level)
+        ends = judged.value, end, judged.limit
+        needed = calibration.samples_to_decide_by_width(*ends, samples, level)
     about = {"name": rule.name, "what": rule.what, **about, **vars(judged)}
     return Check(model=model, samples=samples, needed=needed, **about)
 
@@ -341,78 +323,73 @@ def _row(rule: _Rule, model: str, samples: int, found: _Judged, **about: Any) ->
 def _check_outputs(
     path: Path, rules: list[_Rule], draws: _Draws, models: Collection[str]
 ) -> list[Check]:
-    from .calibration import MEASURES, list_measures, measure_table, top_label
-
     for name in models:
         check_name("model", name, [path.stem])
     outputs = read_outputs(path)
     kinds = ("regression", "aleatoric") if "mean" in outputs else ("pair", "outputs")
-    known = [entry.name for entry in list_measures(*kinds, listed="table")]
+    known = [entry.name for entry in calibration.list_measures(*kinds, listed="table")]
     for rule in rules:
-        if rule.place in ("worst", "pooled") or rule.quantity not in MEASURES:
+        if rule.place in ("worst", "pooled") or rule.quantity not in calibration.MEASURES:
             got = f"saved outputs in {str(path)!r}, which have no orbit"
             remedy = "set thresholds of measures, such as max_ece"
             raise InputError(rule.name, "a scan for it", got, remedy=remedy)
         if rule.quantity not in known:
             raise unknown_name(f"{rule.name}: of these outputs", rule.quantity, known)
-        measure_limit(rule.name, rule.value, _bounds(rule))
-    found = measure_table(outputs, **draws, only={rule.quantity for rule in rules})
+        calibration.measure_limit(rule.name, rule.value, _bounds(rule))
+    found = calibration.measure_table(outputs, **draws, only={rule.quantity for rule in rules})
     level, size = draws["level"], len(next(iter(outputs.values())))
     checked = []
     for rule in rules:
         if rule.quantity not in found:
             problem = f"cannot be computed of the outputs in {str(path)!r}"
             raise InputError(rule.name, problem=problem)
-        row, title = found[rule.quantity], MEASURES[rule.quantity].title
+        row, title = found[rule.quantity], calibration.MEASURES[rule.quantity].title
         if rule.quantity == "accuracy":
-            judged = _of_terms([top_label(**outputs)[1].numpy()], _bounds(rule), rule, level)
+            correct = calibration.top_label(**outputs)[1].numpy()
+            judged = _verdict_on_terms([correct], _bounds(rule), rule, level)
         else:
             ends = float(row.value), float(row.low), float(row.high)
-            judged = judge(*ends, **rule.limit, level=level, caution=row.caution), None
-        checked.append(_row(rule, path.stem, size, judged, what=title))
+            judged = calibration.judge(*ends, **rule.limit, level=level, caution=row.caution), None
+        checked.append(_check_of(rule, path.stem, size, judged, what=title))
     return checked
 
 
 def _verdicts(scan: Scan | xr.Dataset, rule: _Rule, draws: _Draws) -> dict[str, _Judged]:
     if rule.of_means:
-        return _of_means(scan, rule, draws["level"])
-    from .calibration import MEASURES, verdict
-
-    entry = MEASURES[rule.quantity]
+        return _verdicts_on_means(scan, rule, draws["level"])
+    entry = calibration.MEASURES[rule.quantity]
     options = entry.accepted({"bins": draws["bins"]}) | rule.limit
     options |= {"level": draws["level"], "resamples": draws["resamples"]}
     try:
-        judged = verdict(scan, entry, place=rule.place, **options)
+        judged = calibration.verdict(scan, entry, place=rule.place, **options)
     except InputError as error:
         raise error.about(rule.name) from error
     return {model: (each, None) for model, each in judged.items()}
 
 
-def _of_means(scan: Scan | xr.Dataset, rule: _Rule, level: float) -> dict[str, _Judged]:
+def _verdicts_on_means(scan: Scan | xr.Dataset, rule: _Rule, level: float) -> dict[str, _Judged]:
     """Judge a mean over samples of each model."""
     arrays = arrays_of(scan)
     if rule.quantity == "changed":
-        from .nero import answer_names, changes_are_binary, sample_changes
-
-        if not answer_names(arrays):
+        if not nero.answer_names(arrays):
             expected = "predictions that are classes, texts or boxes"
             remedy = "use max_gap, or orbical.nero.consistency with a tolerance"
             raise InputError(rule.name, expected, f"a scan of {arrays.task}", remedy=remedy)
-        rows = sample_changes(arrays)["changed"]
-        binary = changes_are_binary(arrays)
+        rows = nero.sample_changes(arrays)["changed"]
+        binary = nero.changes_are_binary(arrays)
         return {
-            model: _of_terms([known_terms(values, binary)], _bounds(rule), rule, level)
+            model: _verdict_on_terms([nero.known_terms(values, binary)], _bounds(rule), rule, level)
             for model, values in zip(arrays.models, rows, strict=True)
         }
     bounds, name = _bounds(rule, arrays), rule.variable
-    least = least_response(arrays, name) if bounds is None and name in arrays else None
+    least = nero.least_response(arrays, name) if bounds is None and name in arrays else None
     return {
-        model: _of_terms(list(_terms(arrays, rule, place)), bounds, rule, level, least)
+        model: _verdict_on_terms(list(_terms(arrays, rule, place)), bounds, rule, level, least)
         for place, model in enumerate(arrays.models)
     }
 
 
-def _of_terms(
+def _verdict_on_terms(
     columns: list[np.ndarray],
     bounds: tuple[float, float] | None,
     rule: _Rule,
@@ -420,22 +397,21 @@ def _of_terms(
     least: float | None = None,
 ) -> _Judged:
     """Judge the mean of terms `[n]`; at the worst of K elements, each end at a corrected level."""
-    highest = "maximum" in rule.limit
+    highest, lowest = "maximum" in rule.limit, -np.inf if least is None else least
+    within = {} if bounds is None else {"low": bounds[0], "high": bounds[1]}
 
-    def interval(terms: np.ndarray, level: float) -> MeanEnds[Any]:
-        if bounds is not None:
-            return MeanEnds(bounded_mean_interval(terms, level, low=bounds[0], high=bounds[1]))
-        from .calibration import unbounded_mean_interval
+    def interval(terms: np.ndarray, level: float) -> calibration.MeanEnds[Any]:
+        if bounds is None:
+            return calibration.unbounded_mean_interval(terms, level, low=lowest)
+        return calibration.MeanEnds(calibration.bounded_mean_interval(terms, level, **within))
 
-        return unbounded_mean_interval(terms, level, low=-np.inf if least is None else least)
-
-    extremes, found = mean_at_worst(columns, interval, level, highest)
+    extremes, found = nero.mean_at_worst(columns, interval, level, highest)
     if rule.of_squares:
         extremes = np.sqrt(extremes.clip(0))
     caution: str = next((one.caution for one in found if one.caution), "")
     value, low, high = map(float, extremes)
     about: dict[str, Any] = {"positions": len(columns), "level": level, "caution": caution}
-    judged = judge(value, low, high, **rule.limit, **about)
+    judged = calibration.judge(value, low, high, **rule.limit, **about)
     corrected = 1 - (1 - level) / len(columns)
     # So many show a failure of one in ten, with the probability of one end.
     enough = int(np.ceil(np.log((1 - corrected) / 2) / np.log1p(-_SEEN)))
@@ -445,7 +421,7 @@ def _of_terms(
         return judged, None
     worst = columns[int((np.nanargmax if highest else np.nanargmin)([one[0] for one in found]))]
     limit = judged.limit**2 if rule.of_squares else judged.limit
-    return judged, samples_to_decide(worst, limit, corrected, low=bounds[0], high=bounds[1])
+    return judged, calibration.samples_to_decide(worst, limit, corrected, **within)
 
 
 def _bounds(rule: _Rule, arrays: ScanArrays | None = None) -> tuple[float, float] | None:
@@ -453,10 +429,8 @@ def _bounds(rule: _Rule, arrays: ScanArrays | None = None) -> tuple[float, float
     if rule.quantity in _RANGES:
         return _RANGES[rule.quantity]
     if arrays is not None and rule.of_means:
-        return response_bounds(arrays, rule.variable)
-    from .calibration import MEASURES
-
-    return MEASURES[rule.quantity].bounds
+        return nero.response_bounds(arrays, rule.variable)
+    return calibration.MEASURES[rule.quantity].bounds
 
 
 def _terms(arrays: ScanArrays, rule: _Rule, model: int) -> Iterator[np.ndarray]:
@@ -477,18 +451,18 @@ def _terms(arrays: ScanArrays, rule: _Rule, model: int) -> Iterator[np.ndarray]:
 
     binary = rule.quantity == "accuracy" or arrays.dtype(name).kind == "b"
     if rule.quantity == "gap":
-        yield known_terms(column(np.square))
+        yield nero.known_terms(column(np.square))
     elif rule.quantity not in _AVERAGED:
-        yield known_terms(column(lambda part: _mean_square(part, weights)))
+        yield nero.known_terms(column(lambda part: _mean_square(part, weights)))
     elif rule.place == "mean":
-        yield known_terms(column(lambda part: orbit_moments(part, weights)[0]))
+        yield nero.known_terms(column(lambda part: nero.orbit_moments(part, weights)[0]))
     elif rule.place == "identity":
-        yield known_terms(column(lambda part: part[:, identity]), binary)
+        yield nero.known_terms(column(lambda part: part[:, identity]), binary)
     else:
         drop = rule.quantity == "accuracy_drop"
         upright = column(lambda part: part[:, identity]) if drop else 0.0
-        for each in element_columns(arrays, name, model):
-            yield known_terms(upright - each if drop else each, binary and not drop)
+        for each in nero.element_columns(arrays, name, model):
+            yield nero.known_terms(upright - each if drop else each, binary and not drop)
 
 
 def _remedy(arrays: ScanArrays) -> str:
@@ -502,4 +476,4 @@ def _remedy(arrays: ScanArrays) -> str:
 def _mean_square(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return each sample's mean square over its orbit; a single answer is its own consensus."""
     alone = (~np.isnan(values)).sum(1) < min(2, values.shape[1])
-    return np.where(alone, np.nan, orbit_moments(np.square(values), weights)[0])
+    return np.where(alone, np.nan, nero.orbit_moments(np.square(values), weights)[0])

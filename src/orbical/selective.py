@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from . import calibration
 from ._arrays import ArrayLike, as_array
 from ._lazy import xr
-from .calibration import bounded_mean_interval
 from .errors import InputError
 from .store import Scan
 
@@ -101,7 +101,7 @@ def risk_coverage(score: ArrayLike, correct: ArrayLike, *, level: float = 0.95) 
     steps = torch.arange(1, size + 1, dtype=torch.float64)
     reach = (1 / steps).flip(0).cumsum(0).flip(0)
     terms = wrong * _mean_by(ties, reach)
-    area, low, high = bounded_mean_interval(terms, level, low=0.0, high=float(reach[0]))
+    area, low, high = calibration.bounded_mean_interval(terms, level, low=0.0, high=float(reach[0]))
     best = float((reach * (steps > size - wrong.sum())).mean())
     risk = _mean_by(ties, wrong).cumsum(0) / steps
     return RiskCoverage(
@@ -165,12 +165,11 @@ def rejection(
         >>> list(ob.selective.rejection(scan))
         ['confidence', 'orbit confidence', 'agreement', 'stability']
     """
-    from .calibration import model_index, pairs_at_element, pairs_of
     from .nero import consistency
 
-    _, arrays = pairs_of(scan)
-    number = model_index(arrays, model)
-    sure, hit = pairs_at_element(arrays, number, arrays.group.identity)
+    _, arrays = calibration.pairs_of(scan)
+    number = calibration.model_index(arrays, model)
+    sure, hit = calibration.pairs_at_element(arrays, number, arrays.group.identity)
     done = ~np.isnan(sure)
     scores = {"confidence": sure}
     if "class" in arrays.dims.get("consensus", ()):
@@ -208,13 +207,11 @@ def along_orbit(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.DataArray
         >>> dict(found.sizes), bool((found["calibrated"] <= found).all())
         ({'model': 1, 'element': 4}, True)
     """
-    from .calibration import along_elements, pair_blocks, pairs_of
-
-    confidence, arrays = pairs_of(scan)
+    confidence, arrays = calibration.pairs_of(scan)
     shape = (confidence.sizes["model"], confidence.sizes["element"])
     ends = {name: np.full(shape, np.nan) for name in ("aurc", "low", "high", "best")}
     for model in range(shape[0]):
-        for run, sure, hit in pair_blocks(arrays, model):
+        for run, sure, hit in calibration.pair_blocks(arrays, model):
             for place, (score, right) in enumerate(zip(sure, hit, strict=True), run.start):
                 known = ~np.isnan(score)
                 if known.any():
@@ -230,7 +227,7 @@ def along_orbit(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.DataArray
     }
     about.pop("limits", None)
     more = {"low": ends["low"], "high": ends["high"], "calibrated": ends["best"]}
-    return along_elements("aurc", confidence, ends["aurc"], more, about)
+    return calibration.along_elements("aurc", confidence, ends["aurc"], more, about)
 
 
 def _ranked(score: ArrayLike, correct: ArrayLike) -> tuple[Tensor, Tensor]:

@@ -79,7 +79,7 @@ def averaging(
     """
     arrays = arrays_of(scan)
     group = arrays.group
-    numbers = _checked(arrays, elements)
+    numbers = _element_numbers(arrays, elements)
     real_number("margin", margin, "> 0")
     rows = []
     for model in range(len(arrays.models)):
@@ -87,7 +87,7 @@ def averaging(
         probs = torch.from_numpy(stored).double()
         kept = probs.isfinite().all(-1).all(0)
         labels = torch.as_tensor(arrays.read("label")).long()[kept]
-        rows.append(_of_model(probs[:, kept], labels, numbers, group, bins, level, margin))
+        rows.append(_averages_of_model(probs[:, kept], labels, numbers, group, bins, level, margin))
     places = ["identity", "mean", "worst"]
     table = table_of_models(arrays, rows, {"elements": numbers, "place": places})
     table = table.assign(cost=("elements", numbers))
@@ -96,7 +96,7 @@ def averaging(
     return table
 
 
-def _checked(arrays: ScanArrays, elements: Sequence[int] | None) -> list[int]:
+def _element_numbers(arrays: ScanArrays, elements: Sequence[int] | None) -> list[int]:
     """Return the numbers of elements, and refuse scans that cannot be averaged."""
     group = arrays.group
     for name in ("probabilities", "correct", "label"):
@@ -114,7 +114,7 @@ def _checked(arrays: ScanArrays, elements: Sequence[int] | None) -> list[int]:
     return sorted({1, size, *(divisors if elements is None else elements)})
 
 
-def _of_model(
+def _averages_of_model(
     along: torch.Tensor,
     labels: torch.Tensor,
     numbers: Sequence[int],

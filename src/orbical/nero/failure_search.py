@@ -214,21 +214,17 @@ def failures(
     if not subsets:
         raise InputError("scan", f"{2 * LEAST} samples at least", counted(arrays.samples, "sample"))
     members = np.stack([*subsets.values()])
-    candidates = [
-        [*_search(_sums(arrays, model, members & half), _shared(members & half), arrays, most)]
-        for model in range(len(arrays.models))
-    ]
-    error = (1 - level) / len(candidates)
-    every = [
-        failure
-        for model, own in enumerate(candidates)
-        for failure in _judge(arrays, model, own, [*subsets], members & ~half, error)
-    ]
+    searched, judged = members & half, members & ~half
+    shared, error = _shared(searched), (1 - level) / len(arrays.models)
+    every: list[Failure] = []
+    for model in range(len(arrays.models)):
+        candidates = [*_search(_sums(arrays, model, searched), shared, arrays, most)]
+        every += _judge(arrays, model, candidates, [*subsets], judged, error)
     ranked = sorted(every, key=lambda one: -one.excess)
     return Failures(
         tuple(one for one in ranked if one.confirmed),
         tuple(one for one in ranked if not one.confirmed),
-        len(subsets) * _parts_of(arrays.group) * len(arrays.models),
+        len(subsets) * _count_parts(arrays.group) * len(arrays.models),
         level,
         subsets,
         score_scope(arrays, arrays.attributes(arrays.response_name("score")).get("units", "")),
@@ -257,7 +253,7 @@ def _subsets(
             raise unknown_name("by", name, [*stored, *given])
         values = given[name] if name in given else arrays.read(name).reshape(-1)
         classes = arrays.settings.get("classes") if name == "label" else None
-        for value, chosen in _parts(values, classes):
+        for value, chosen in _column_subsets(values, classes):
             subsets[name, value] = chosen
     return subsets
 
@@ -276,23 +272,24 @@ def _clusters(arrays: ScanArrays, count: int, seed: int) -> Array:
     return np.asarray(means.fit_predict(np.nan_to_num(np.concatenate(rows, 1))))
 
 
-def _parts(values: Array, classes: Any) -> Iterator[tuple[str, Array]]:
+def _column_subsets(values: Array, classes: object) -> Iterator[tuple[str, Array]]:
     """Yield the subsets of a column: its values, or quarters of many numbers."""
     numeric = values.dtype.kind in "iuf"
+    names = classes if isinstance(classes, list) else []
     distinct = np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values)
-    if numeric and len(distinct) > MOST_VALUES and not isinstance(classes, list):
+    if numeric and len(distinct) > MOST_VALUES and not names:
         edges = np.unique(np.nanquantile(values, np.linspace(0, 1, BINS + 1)))
         for low, high in pairwise(edges):
             chosen = (values >= low) & ((values < high) | ((values == high) & (high == edges[-1])))
             yield f"{number(low)} to {number(high)}", chosen
-    elif len(distinct) <= max(MOST_VALUES, len(classes or ())):
+    elif len(distinct) <= max(MOST_VALUES, len(names)):
+        text = str if values.dtype.kind == "b" else plain
         for value in distinct:
-            named = isinstance(classes, list) and 0 <= int(value) < len(classes)
-            text = str if values.dtype.kind == "b" else plain
-            yield text(classes[int(value)] if named else value.item()), values == value
+            named = names and 0 <= int(value) < len(names)
+            yield text(names[int(value)] if named else value.item()), values == value
 
 
-def _measured(arrays: ScanArrays, rows: slice, model: int) -> tuple[Array, Array, Array]:
+def _harm(arrays: ScanArrays, rows: slice, model: int) -> tuple[Array, Array, Array]:
     """Return harm, what is wrong, and confidence, `[n, K]` each; NaN where there is none."""
     none = np.full(1, np.nan)
     if arrays.has_responses("correct"):
@@ -305,12 +302,12 @@ def _measured(arrays: ScanArrays, rows: slice, model: int) -> tuple[Array, Array
     values = arrays.responses(name, rows, model, keep=False)
     about = arrays.attributes(name)
     if about.get("higher_is_better", True):
-        return (1.0 if _bounded(arrays) else 0.0) - values, none, none
+        return (1.0 if _is_bounded(arrays) else 0.0) - values, none, none
     rounding = quantity_rounding(about.get("units", ""), higher_is_better=False)
     return np.where(np.abs(values) <= rounding, 0.0, values), none, none
 
 
-def _bounded(arrays: ScanArrays) -> bool:
+def _is_bounded(arrays: ScanArrays) -> bool:
     """Check whether harm is between 0 and 1."""
     name = arrays.response_name("score")
     return arrays.has_responses("correct") or arrays.attributes(name).get("units") == "share"
@@ -331,7 +328,7 @@ def _sums(arrays: ScanArrays, model: int, members: Array) -> Array:
     sums = np.zeros((2, len(members), len(arrays.group)))
     for rows in arrays.blocks(FINISHED):
         chosen = csr_array(members[:, rows].astype(np.float32))
-        harm = _measured(arrays, rows, model)[0]
+        harm = _harm(arrays, rows, model)[0]
         seen = np.isfinite(harm)
         sums[0] += members[:, rows].sum(1)[:, None] if seen.all() else chosen @ seen
         sums[1] += chosen @ np.where(seen, harm, 0)
@@ -363,11 +360,11 @@ def _search(
 
 def _best_parts(left: Array, mass: Array, group: Group) -> Iterator[tuple[float, int, Array]]:
     """Yield for each length of arc, or for each subset, the part of the largest excess."""
-    total, order = mass[0].sum(), _order(group)
+    total, order = mass[0].sum(), _element_order(group)
     if order is None:  # the best elements of a subset are those with the most excess for their mass
         ranks = np.argsort(-left / np.maximum(mass, _TINY), 1, kind="stable")
         sums = [np.take_along_axis(part, ranks, 1).cumsum(1) for part in (left, mass)]
-        score = _score(sums[0], sums[1], total)
+        score = _scan_statistic(sums[0], sums[1], total)
         for subset, last in enumerate(score.argmax(1)):
             yield float(score[subset, last]), subset, np.sort(ranks[subset, : last + 1])
         return
@@ -378,27 +375,27 @@ def _best_parts(left: Array, mass: Array, group: Group) -> Iterator[tuple[float,
         starts = size if closed else size - length + 1
         ends = slice(length, length + starts)
         sums = [part[:, ends] - part[:, :starts] for part in (excess, masses)]
-        score = _score(sums[0], sums[1], total)
+        score = _scan_statistic(sums[0], sums[1], total)
         subset, start = map(int, np.unravel_index(score.argmax(), score.shape))
         yield float(score[subset, start]), subset, order[start : start + length]
 
 
-def _order(group: Group) -> Array | None:
+def _element_order(group: Group) -> Array | None:
     """Return the elements in the order of a circle or a line; None for other groups."""
     order = group.layout.index.reshape(-1)
     known = group.layout.kind in ("circle", "line") and len(order) == len(group)
     return order if known else None
 
 
-def _parts_of(group: Group) -> int:
+def _count_parts(group: Group) -> int:
     """Return the number of arcs or intervals, or of elements where there is no order."""
     size = len(group)
-    if _order(group) is None:
+    if _element_order(group) is None:
         return size
     return size * (size - 1) + 1 if group.layout.kind == "circle" else size * (size + 1) // 2
 
 
-def _score(excess: Array, mass: Array, total: float) -> Array:
+def _scan_statistic(excess: Array, mass: Array, total: float) -> Array:
     """Return the excess in units of its deviation; that of nothing and of everything is 0."""
     size = mass * (1 - mass / total)
     known = (size > 1e-9 * total) & (excess > 0)
@@ -424,13 +421,13 @@ def _judge(
     outside = np.where(inside > 0, 0, arrays.weights)
     harm, harm_out, wrong, wrong_out, sure = np.full((5, len(candidates), arrays.samples), np.nan)
     for rows in arrays.blocks(FINISHED):
-        one, two, three = _measured(arrays, rows, model)
+        one, two, three = _harm(arrays, rows, model)
         for target, part, weight in (
             *((harm, one, inside), (harm_out, one, outside)),
             *((wrong, two, inside), (wrong_out, two, outside), (sure, three, inside)),
         ):
             target[:, rows] = _means(np.broadcast_to(part, one.shape), weight)
-    bounded, carried = _bounded(arrays), 0.0
+    bounded, carried = _is_bounded(arrays), 0.0
     for place, (subset, elements) in enumerate(candidates):
         chosen, others = members[subset], members[0] & ~members[subset]
         count = int(np.isfinite(harm[place, chosen]).sum())
@@ -451,7 +448,7 @@ def _judge(
             column=names[subset][0],
             value=names[subset][1],
             elements=tuple(map(int, elements)),
-            where=_words(arrays.group, elements),
+            where=_elements_in_words(arrays.group, elements),
             samples=count,
             wrong=known_mean(wrong[place, chosen]),
             confidence=known_mean(sure[place, chosen]),
@@ -486,19 +483,19 @@ def _limits(
     return float(mean), float(low), float(high)
 
 
-def _words(group: Group, elements: Array) -> str:
+def _elements_in_words(group: Group, elements: Array) -> str:
     """Describe which elements these are.
 
     >>> from orbical.groups import dihedral, rotations
-    >>> _words(rotations(12), np.array([10, 11, 0, 1])), _words(rotations(12), np.arange(12))
-    ('between 300° and 30°', 'at all positions')
-    >>> _words(dihedral(4), np.array([1])), _words(dihedral(4), np.arange(5))
-    ('at angle 90, flip plain', 'at 5 of 8 positions')
+    >>> [_elements_in_words(rotations(12), np.array(n)) for n in ([10, 11, 0, 1], range(12))]
+    ['between 300° and 30°', 'at all positions']
+    >>> [_elements_in_words(dihedral(4), np.array(n)) for n in ([1], range(5))]
+    ['at angle 90, flip plain', 'at 5 of 8 positions']
     """
     if len(elements) == len(group):
         return "at all positions"
     ends = elements[[0, -1]]
-    if len(elements) > 1 and _order(group) is not None:
+    if len(elements) > 1 and _element_order(group) is not None:
         axis, *_ = group.layout.axes
         values = np.asarray(group.coords[axis])[ends] if axis in group.coords else ends
         sign = "°" if axis == "angle" else ""
@@ -514,7 +511,7 @@ def _sentence(found: Failure, arrays: ScanArrays, others: float, elsewhere: floa
     subset = f"{found.column} {found.value}" if found.column else found.value
     model = f"{found.model}: " if len(arrays.models) > 1 else ""
     if np.isnan(found.wrong):
-        what = "1 - score" if _bounded(arrays) else "error"
+        what = "1 - score" if _is_bounded(arrays) else "error"
         said, others, elsewhere = f"{what} {number(found.harm)}", found.others, found.elsewhere
     else:
         said = f"{_share(found.wrong)} wrong"

@@ -13,17 +13,9 @@ from ..calibration import MeanEnds, bounded_mean_interval
 from ..groups import Group, spoken_name
 from ..store import FINISHED, Scan, ScanArrays, arrays_of
 from ..tasks import quantity_rounding
+from . import orbit_sums
 from .changes import answer_names, changes_are_binary, sample_changes
 from .molecules import Violation, scanned_quantities, violations_of
-from .orbit_sums import (
-    element_columns,
-    known_mean,
-    known_terms,
-    mean_at_worst,
-    mean_of_curves,
-    moments,
-    sums_over,
-)
 
 Array = np.ndarray
 
@@ -104,7 +96,8 @@ def headline_of(
     """
     if not samples.any():
         return Headline("", arrays.group.identity, 0)
-    worst, means = worst_elements(curves, arrays), mean_of_curves(_judged(curves), arrays.weights)
+    worst = worst_elements(curves, arrays)
+    means = orbit_sums.mean_of_curves(_ranked_by(curves), arrays.weights)
     better = "accuracy" in curves or _higher_is_better(arrays)
     order = np.argsort(np.nan_to_num(means if better else -means, nan=np.inf), kind="stable")
     least = int(order[0])
@@ -112,14 +105,14 @@ def headline_of(
 
     def changing() -> Array:
         """Return the share of what changes for each shown model, 0 if nothing can be compared."""
-        return np.nan_to_num([*map(known_mean, changes(arrays)["changed"][shown])])
+        return np.nan_to_num([*map(orbit_sums.known_mean, changes(arrays)["changed"][shown])])
 
     name = arrays.response_name("score")
     if name == FINISHED and answer_names(arrays):  # no labels, but answers that can be compared
         clauses = [f"prediction changes for {_share(share)}" for share in changing()]
     else:
         ends = zip(shown, worst[shown], means[shown], strict=True)
-        clauses = [_clause(curves, arrays, *end) for end in ends]
+        clauses = [_model_clause(curves, arrays, *end) for end in ends]
         orbit = headline_words(arrays.group, arrays.group.identity)[1]
         broken = _broken_quantities(arrays)
         clauses = [
@@ -143,7 +136,7 @@ def mean_curves(
     arrays: ScanArrays, curve: Callable[[str], Array] | None = None
 ) -> dict[str, Array]:
     """Return the mean of each quantity of a summary at every element, `[M, K]`."""
-    curve = curve or (lambda name: sums_over(arrays, name).mean[:, 0])
+    curve = curve or (lambda name: orbit_sums.sums_over(arrays, name).mean[:, 0])
     return {
         title: curve(arrays.response_name(metric))
         for title, metric in METRICS.items()
@@ -153,7 +146,7 @@ def mean_curves(
 
 def finished_samples(arrays: ScanArrays) -> Array:
     """Return the number of finished samples of each model."""
-    return np.asarray(np.isfinite(moments(arrays, FINISHED).orbit_mean).sum(1))
+    return np.asarray(np.isfinite(orbit_sums.moments(arrays, FINISHED).orbit_mean).sum(1))
 
 
 def worst_elements(curves: Mapping[str, Array], arrays: ScanArrays) -> Array:
@@ -183,7 +176,7 @@ def headline_words(group: Group, element: int) -> tuple[str, str, str]:
     return here, orbit, there.format(*(group.coords[name][element] for name in names))
 
 
-def _judged(curves: Mapping[str, Array]) -> Array:
+def _ranked_by(curves: Mapping[str, Array]) -> Array:
     return curves["accuracy"] if "accuracy" in curves else curves["score"]
 
 
@@ -191,7 +184,7 @@ def _higher_is_better(arrays: ScanArrays) -> bool:
     return bool(arrays.attributes(arrays.response_name("score")).get("higher_is_better", True))
 
 
-def _clause(
+def _model_clause(
     curves: Mapping[str, Array], arrays: ScanArrays, model: int, worst: int, mean: float
 ) -> str:
     """Describe how good one model is at the identity, over the orbit and at its worst element.
@@ -202,7 +195,7 @@ def _clause(
     about = arrays.attributes(name)
     here, orbit, there = headline_words(arrays.group, worst)
     write = _share if "accuracy" in curves or about.get("units") == "share" else number
-    values = [_judged(curves)[model, identity], mean, _judged(curves)[model, worst]]
+    values = [_ranked_by(curves)[model, identity], mean, _ranked_by(curves)[model, worst]]
     first, whole, last = map(write, values)
     # With labels it is stated how good they are.
     error = name == FINISHED and not _higher_is_better(arrays)
@@ -213,7 +206,8 @@ def _clause(
     same = first == whole == last
     if "accuracy" in curves:
         columns = [
-            known_terms(one, binary=True) for one in element_columns(arrays, "correct", model)
+            orbit_sums.known_terms(one, binary=True)
+            for one in orbit_sums.element_columns(arrays, "correct", model)
         ]
         first, last = map(_with_interval, ([columns[identity]], columns))
         first = last if worst == identity and not same else first
@@ -264,7 +258,7 @@ def _broken_quantities(arrays: ScanArrays) -> list[list[str]]:
 
 def _with_interval(columns: list[Array]) -> str:
     """Write the share of samples that are right at the worst element, with a wide interval."""
-    (share, low, high), _ = mean_at_worst(
+    (share, low, high), _ = orbit_sums.mean_at_worst(
         columns, lambda *one: MeanEnds(bounded_mean_interval(*one))
     )
     wide = f" ({100 * low:.0f}–{100 * high:.0f} %)" if high - low > _WIDE else ""

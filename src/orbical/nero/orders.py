@@ -70,14 +70,14 @@ def position_bias(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.Dataset
     orders, weights = _orders(arrays), arrays.weights / arrays.weights.sum()
     found = []
     for model in range(len(arrays.models)):
-        predicted, probabilities, done = _answers(arrays, model)
+        predicted, probabilities, done = _chosen_options(arrays, model)
         labels = arrays.read("label")[done] if "label" in arrays else None
-        found.append(_of_positions(predicted, probabilities, labels, orders, weights, level))
+        found.append(_position_shares(predicted, probabilities, labels, orders, weights, level))
     names = [chr(65 + place) for place in range(orders.shape[1])]
     return table_of_models(arrays, found, {"position": names}, level=level)
 
 
-def _of_positions(
+def _position_shares(
     predicted: Array,
     probabilities: Array | None,
     labels: Array | None,
@@ -171,11 +171,11 @@ def worst_orders(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
     arrays = arrays_of(scan)
     if "correct" not in arrays:
         raise InputError("scan", "a labeled choice", "one without right and wrong predictions")
-    found = (_worst_of(arrays, model, level) for model in range(len(arrays.models)))
+    found = (_worst_order_of_each(arrays, model, level) for model in range(len(arrays.models)))
     return table_of_models(arrays, found, {"sample": None}, level=level)
 
 
-def _worst_of(arrays: ScanArrays, model: int, level: float) -> dict[str, Array]:
+def _worst_order_of_each(arrays: ScanArrays, model: int, level: float) -> dict[str, Array]:
     """Return the worst order of each question for one model, and shares of questions."""
     group = arrays.group
     names = np.array([group.name(place).removeprefix("order ") for place in range(len(group))])
@@ -250,13 +250,13 @@ def order_averages(
     size = len(arrays.group)
     numbers = {whole_number("random", number, 1) for number in random}
     drawn = [number for number in sorted(numbers) if 1 < number < size]
-    cycles = _cycles(arrays.group)
+    cycles = _cyclic_sets(arrays.group)
     costs = {"1": 1, **{f"{number} random": number for number in drawn}}
     costs |= {"cyclic": cycles.shape[1]} if len(cycles) else {}
     costs |= {"all": size}
     found = []
     for model in range(len(arrays.models)):
-        _, probabilities, done = _answers(arrays, model)
+        _, probabilities, done = _chosen_options(arrays, model)
         assert probabilities is not None
         labels = arrays.read("label")[done]
         each = []
@@ -264,13 +264,13 @@ def order_averages(
             sets, every = _sets_of_orders(size, cost, len(labels), seed), math.comb(size, cost)
             if name == "cyclic":
                 sets, every = iter([cycles]), len(cycles)
-            each.append(_averaged(probabilities, labels, sets, every, bins, level))
+            each.append(_measure_averages(probabilities, labels, sets, every, bins, level))
         found.append({name: np.array([one[name] for one in each]) for name in each[0]})
     means = table_of_models(arrays, found, {"orders": [*costs]}, level=level)
     return means.assign(cost=("orders", [*costs.values()]))
 
 
-def _averaged(
+def _measure_averages(
     probabilities: Array, labels: Array, sets: Iterable[Array], every: int, bins: int, level: float
 ) -> dict[str, float]:
     """Measure the means over sets of orders `[S, k]`, which come in parts, of so many in all."""
@@ -315,7 +315,7 @@ def _sets_of_orders(size: int, number: int, questions: int, seed: int) -> Iterat
         yield draws.argpartition(number, axis=1)[:, :number]
 
 
-def _cycles(group: Group) -> Array:
+def _cyclic_sets(group: Group) -> Array:
     """Return the sets `[S, n]` of elements of a scan that turn an order, if it has whole ones."""
     turns = cyclic_orders(group.parts["rows"].shape[1])
     if len(turns) >= len(group):
@@ -338,7 +338,7 @@ def _orders(arrays: ScanArrays) -> Array:
     return arrays.group.parts["rows"]
 
 
-def _answers(arrays: ScanArrays, model: int) -> tuple[Array, Array | None, Array]:
+def _chosen_options(arrays: ScanArrays, model: int) -> tuple[Array, Array | None, Array]:
     """Return chosen options `[N, K]` and their probabilities `[N, K, C]` of finished questions."""
     done = np.isfinite(arrays.read(FINISHED, model=model)).all(1)
     predicted = arrays.read("predicted", model=model)[done].astype(int)

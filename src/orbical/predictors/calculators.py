@@ -59,7 +59,7 @@ class CalculatorPredictor(Predictor):
         import_extra("ase", "chemistry", "a calculator as a model")
         self.workers = whole_number("workers", workers, 1)
         self.quantities = USUAL
-        self.maker = calculator if _is_maker(calculator) else None
+        self.maker = calculator if _is_factory(calculator) else None
         if workers > 1 and self.maker is None:
             factory = "a factory (a class, a function, an import path)"
             remedy = f"pass {factory}, as each worker needs its own calculator"
@@ -186,14 +186,14 @@ def calculate(calculator: Any, atoms: Any, quantities: tuple[str, ...]) -> Answe
     return {name: np.array(values, float) for name, values in found.items()}
 
 
-def _is_maker(given: object) -> bool:
+def _is_factory(given: object) -> bool:
     return isinstance(given, str | type) or not is_calculator(given)
 
 
 def _make_calculator(given: object) -> Any:
     """Return a calculator, made by its factory if one is given."""
     thing = import_attribute(given, "model") if isinstance(given, str) else given
-    if _is_maker(thing) and callable(thing):
+    if _is_factory(thing) and callable(thing):
         maker: Callable[[], object] = thing
         try:
             thing = maker()

@@ -257,7 +257,7 @@ class DetectorPredictor(Wrapper):
         overlap: float | None = None,
         most: int = 100,
     ) -> None:
-        network = _opened(model)
+        network = _network_of(model)
         given, kind = _image_input(network)
         self._channels_last = given[-1] in (1, 3) and given[1] not in (1, 3)
         self._bytes = "int" in kind
@@ -301,11 +301,11 @@ class DetectorPredictor(Wrapper):
         names = [*self.network.declared_outputs]
         outputs = dict(zip(names, raw if isinstance(raw, tuple) else (raw,), strict=True))
         boxes, scores, labels = self._how.read(outputs, wanted)
-        boxes, scores, labels = self._chosen(boxes.float(), scores.float(), labels)
+        boxes, scores, labels = self._most_confident(boxes.float(), scores.float(), labels)
         shift, scale = (torch.tensor([*pair] * 2, device=boxes.device) for pair in (offset, grown))
         return {"boxes": (boxes - shift) / scale, "scores": scores, "labels": labels}
 
-    def _chosen(self, boxes: Tensor, scores: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
+    def _most_confident(self, boxes: Tensor, scores: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
         """Keep the most confident boxes that no other of their class covers."""
         count = min(_MOST_CANDIDATES, scores.shape[1])
         scores, places = scores.masked_fill(labels < 0, 0).topk(count)
@@ -345,7 +345,7 @@ class _NoDetector(InputError):
     """The network takes no images, or its decoding cannot be guessed."""
 
 
-def _opened(model: object) -> OnnxPredictor | TflitePredictor:
+def _network_of(model: object) -> OnnxPredictor | TflitePredictor:
     if isinstance(model, OnnxPredictor | TflitePredictor):
         return model
     if not isinstance(model, str) or not model.endswith((".onnx", ".tflite")):

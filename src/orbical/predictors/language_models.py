@@ -123,7 +123,7 @@ class CausalLM(Predictor):
         check_name("normalize", normalize, NORMALIZATIONS)
         if isinstance(model, str | Path):
             self.source = f"{model}:{scoring}"
-            model, tokenizer = _loaded(Path(model).expanduser(), tokenizer)
+            model, tokenizer = _load(Path(model).expanduser(), tokenizer)
         else:
             self.source = f"{type(model).__name__}:{scoring}"
         if tokenizer is None:
@@ -140,14 +140,14 @@ class CausalLM(Predictor):
     @torch.no_grad()
     def __call__(self, batch: Tree) -> Raw:
         """Return a log-likelihood for each option, `[N, n]`."""
-        rows = [self._texts(question, options) for question, options in _questions(batch)]
+        rows = [self._token_pairs(question, options) for question, options in _questions(batch)]
         self._score([pair for row in rows for pair in row])
         return torch.tensor(
-            [[self._scores[pair] / self._size(pair[1]) for pair in row] for row in rows],
+            [[self._scores[pair] / self._normalizer(pair[1]) for pair in row] for row in rows],
             dtype=torch.float64,
         )
 
-    def _texts(self, question: str, options: Sequence[str]) -> list[tuple[Tokens, Tokens]]:
+    def _token_pairs(self, question: str, options: Sequence[str]) -> list[tuple[Tokens, Tokens]]:
         """Return the tokens of the prompt, and those of what follows for each option."""
         context = _filled_prompt(self.prompt, question, options)
         if self.chat:
@@ -165,7 +165,7 @@ class CausalLM(Predictor):
     def _tokens(self, text: str) -> Tokens:
         return tuple(self.tokenizer(text, add_special_tokens=not self.chat)["input_ids"])
 
-    def _size(self, continuation: Tokens) -> float:
+    def _normalizer(self, continuation: Tokens) -> float:
         if self.normalize == "bytes":
             return float(max(1, len(self.tokenizer.decode(continuation).strip().encode())))
         return float(max(1, len(continuation))) if self.normalize == "tokens" else 1.0
@@ -187,10 +187,10 @@ class CausalLM(Predictor):
             some = texts[first : first + self.batch_size]
             for text, logs in zip(some, self._passes(some, waiting), strict=True):
                 for context, continuation in waiting[text]:
-                    ids = continuation
-                    places = range(len(context) - 1, len(context) + len(ids) - 1)
-                    total = sum(float(logs[p][t]) for p, t in zip(places, ids, strict=True))
-                    self._scores[context, ids] = total
+                    places = range(len(context) - 1, len(text))
+                    steps = zip(places, continuation, strict=True)
+                    total = sum(float(logs[place][token]) for place, token in steps)
+                    self._scores[context, continuation] = total
 
     def _passes(
         self, texts: list[Tokens], waiting: dict[Tokens, list[tuple[Tokens, Tokens]]]
@@ -205,7 +205,7 @@ class CausalLM(Predictor):
         cached: Json = {}
         if shared >= _LONG_PREFIX and len(texts) > 1:
             begin = torch.tensor([texts[0][:shared]], device=device)
-            cache = self.module(begin, use_cache=True, **self._kept(begin[0, -1:] * 0))
+            cache = self.module(begin, use_cache=True, **self._logits_to_keep(begin[0, -1:] * 0))
             cache.past_key_values.batch_repeat_interleave(len(texts))
             cached = {"past_key_values": cache.past_key_values}
         else:
@@ -217,7 +217,7 @@ class CausalLM(Predictor):
         output = self.module(
             torch.tensor(rows, device=device),
             attention_mask=torch.ones(len(texts), shared + longest, device=device).long(),
-            **self._kept(torch.tensor(places, device=device)),
+            **self._logits_to_keep(torch.tensor(places, device=device)),
             **cached,
         )
         logits = output.logits if self._keeps else output.logits[:, places]
@@ -227,7 +227,7 @@ class CausalLM(Predictor):
             {place: logs[row, column[place]] for place in each} for row, each in enumerate(needed)
         ]
 
-    def _kept(self, places: Tensor) -> Json:
+    def _logits_to_keep(self, places: Tensor) -> Json:
         """Return the argument that computes logits at some places only: vocabularies are large."""
         return {"logits_to_keep": places} if self._keeps else {}
 
@@ -246,7 +246,7 @@ class CausalLM(Predictor):
         return {**self.__dict__, "_scores": {}}
 
 
-def _loaded(path: Path, tokenizer: object) -> tuple[Any, Any]:
+def _load(path: Path, tokenizer: object) -> tuple[Any, Any]:
     """Load a model and its tokenizer from a folder or a GGUF file; no code in it is run."""
     library = import_extra("transformers", "transformers", f"the model {str(path)!r}")
     here: Json = {"local_files_only": True, "trust_remote_code": False}
@@ -318,7 +318,7 @@ class Endpoint(Predictor):
         """Return the log-probability of each letter, `[N, n]`; a request that fails is recorded."""
         asked = list(_questions(batch))
         with ThreadPoolExecutor(min(self.workers, len(asked)), "orbical-endpoint") as pool:
-            answers = list(pool.map(lambda one: self._answer(*one), asked))
+            answers = list(pool.map(lambda one: self._scores_or_error(*one), asked))
         errors = {place: why for place, why in enumerate(answers) if isinstance(why, str)}
         if len(errors) == len(answers):
             raise ModelError(f"{self.source}: {errors[0]}")
@@ -329,7 +329,7 @@ class Endpoint(Predictor):
         scores = torch.tensor(rows, dtype=torch.float64)
         return PartialOutputs(scores, errors) if errors else scores
 
-    def _answer(self, question: str, options: Sequence[str]) -> list[float] | str:
+    def _scores_or_error(self, question: str, options: Sequence[str]) -> list[float] | str:
         """Return the scores of the letters, or what went wrong."""
         text = _filled_prompt(self.prompt, question, options)
         wanted: Json = {"model": self.model, "max_tokens": 1, "temperature": 0}
@@ -340,16 +340,16 @@ class Endpoint(Predictor):
             path = "/completions"
             wanted |= {"prompt": text, "logprobs": self.top}
         try:
-            return _letters(self._asked(path, wanted), len(options))
+            return _letter_scores(self._post(path, wanted), len(options))
         except urllib.error.HTTPError as error:
             hint = "" if error.code != 404 or self.url.endswith("/v1") else f"; try {self.url}/v1"
-            return f"{words_of(error)} from {self.url}{path}{_reason(error)}{hint}"
+            return f"{words_of(error)} from {self.url}{path}{_error_message(error)}{hint}"
         except urllib.error.URLError as error:
             return f"no answer: {words_of(error).strip('<>')}; is the server running?"
         except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
             return f"{type(error).__name__}: {words_of(error)}"
 
-    def _asked(self, path: str, wanted: Json) -> Json:
+    def _post(self, path: str, wanted: Json) -> Json:
         """Send a request, again where the service is busy, and return what it answers."""
         headers = {"Content-Type": "application/json"}
         if os.environ.get(self.key):
@@ -368,7 +368,7 @@ class Endpoint(Predictor):
         raise AssertionError  # the last attempt returns or raises
 
 
-def _reason(error: urllib.error.HTTPError) -> str:
+def _error_message(error: urllib.error.HTTPError) -> str:
     """Return what a service says about an error, such as that it has no such model."""
     try:
         about = json.load(error)["error"]
@@ -377,7 +377,7 @@ def _reason(error: urllib.error.HTTPError) -> str:
         return ""
 
 
-def _letters(answer: Json, count: int) -> list[float]:
+def _letter_scores(answer: Json, count: int) -> list[float]:
     """Return the log-probability of each letter from the answer of an endpoint."""
     stated = answer["choices"][0].get("logprobs")
     if not stated:

@@ -20,17 +20,9 @@ import torch
 from .._imports import import_extra
 from .._trees import Tree, as_tensors, concatenate, leaves, tree_map
 from ..errors import InputError, ModelError
+from . import predictor
 from .model_objects import TorchPredictor
-from .predictor import (
-    Predictor,
-    Raw,
-    Shape,
-    call_model,
-    count_inputs,
-    hash_of_model_state,
-    model_on_device,
-    reading_model,
-)
+from .predictor import Predictor, Raw, Shape
 
 _ONNX, _TFLITE = "a readable ONNX file", "a readable TensorFlow Lite file"
 
@@ -63,7 +55,7 @@ class _Program(Predictor):
 
     def __call__(self, batch: Tree) -> Raw:
         """Run the model, piece by piece if it was made for one batch size."""
-        count, size = count_inputs(batch), self._size
+        count, size = predictor.count_inputs(batch), self._size
         if size is None or count == size:
             return self._run(batch)
         pieces = []
@@ -95,7 +87,7 @@ class OnnxPredictor(_Program):
         onnxruntime = import_extra("onnxruntime", "onnx", f"the model {path!r}")
         self.source = self._path = path
         self._onnxruntime = onnxruntime
-        with reading_model(_ONNX, path):  # names in a damaged file may be no text
+        with predictor.reading_model(_ONNX, path):  # names in a damaged file may be no text
             self._session = self._open(["CPUExecutionProvider"])
             self._inputs = {entry.name: entry for entry in self._session.get_inputs()}
             self.declared_inputs: dict[str, tuple[Shape, str]] = {
@@ -108,7 +100,7 @@ class OnnxPredictor(_Program):
             self.metadata: dict[str, str] = dict(self._session.get_modelmeta().custom_metadata_map)
 
     def _open(self, providers: list[str]) -> Any:
-        with reading_model(_ONNX, self._path):
+        with predictor.reading_model(_ONNX, self._path):
             return self._onnxruntime.InferenceSession(self._path, providers=providers)
 
     def ready(self, device: torch.device) -> AbstractContextManager[None]:
@@ -165,7 +157,7 @@ class ExportedPredictor(_Program):
         self._path = program if isinstance(program, str) else None
         self.source = self._path or "torch.export:ExportedProgram"
         if isinstance(program, str):
-            with reading_model("an exported program", program):
+            with predictor.reading_model("an exported program", program):
                 program = torch.export.load(program)
         self._program = program
         self._module = program.module()
@@ -178,16 +170,16 @@ class ExportedPredictor(_Program):
 
     def ready(self, device: torch.device) -> AbstractContextManager[None]:
         """Move the program to the device."""
-        return model_on_device(device, self._module, self.source)
+        return predictor.model_on_device(device, self._module, self.source)
 
     def _run(self, batch: Tree) -> Raw:
-        return as_tensors(call_model(self._module, batch, frozenset()))
+        return as_tensors(predictor.call_model(self._module, batch, frozenset()))
 
     def fingerprint(self) -> str | None:
         """Return a hash of the file, or of the weights of a program in memory."""
         if self._path is not None:
             return _file_hash(self._path)
-        return hash_of_model_state(str(self._program.graph), self._program.state_dict)
+        return predictor.hash_of_model_state(str(self._program.graph), self._program.state_dict)
 
 
 class ScriptedPredictor(TorchPredictor):
@@ -250,13 +242,13 @@ class TflitePredictor(_Program):
         runtime = import_extra("ai_edge_litert.interpreter", "litert", purpose, "ai-edge-litert")
         self.source = path
         _check_runtime(path)
-        with reading_model(_TFLITE, path):
+        with predictor.reading_model(_TFLITE, path):
             self._net = runtime.Interpreter(path, num_threads=torch.get_num_threads())
             self._net.allocate_tensors()
         self._one_caller = threading.Lock()  # a first look scans while the page asks
         self._inputs = {entry["name"]: entry for entry in self._net.get_input_details()}
         self.declared_inputs: dict[str, tuple[Shape, str]] = {
-            name: (_declared_shape(entry), "tensor(float)" if _scale(entry) else _type(entry))
+            name: (_declared_shape(entry), "tensor(float)" if _scale(entry) else _onnx_type(entry))
             for name, entry in self._inputs.items()
         }
         self._size = _fixed_size(shape for shape, _ in self.declared_inputs.values())
@@ -276,7 +268,7 @@ class TflitePredictor(_Program):
         given: dict[str, torch.Tensor] = {}
         for name, value in _named_inputs(batch, self._inputs, "TensorFlow Lite").items():
             if name in self._inputs:
-                given[name], last = self._laid_out(name, value)
+                given[name], last = self._in_layout(name, value)
                 moved |= last
         self._resize(given)
         for name, value in given.items():
@@ -286,7 +278,7 @@ class TflitePredictor(_Program):
         found = tuple(self._output(entry, moved) for entry in self._net.get_output_details())
         return found[0] if len(found) == 1 else found
 
-    def _laid_out(self, name: str, value: torch.Tensor) -> tuple[torch.Tensor, bool]:
+    def _in_layout(self, name: str, value: torch.Tensor) -> tuple[torch.Tensor, bool]:
         """Return a tensor as an input takes it, and whether its channels were moved last."""
         shape = _declared_shape(self._inputs[name])
         if _fits(value, shape):
@@ -362,7 +354,7 @@ def _misfit(value: torch.Tensor, wanted: str, *shapes: Shape) -> InputError:
     return InputError("data", wanted, ["N", *value.shape[1:]], remedy=remedy)
 
 
-def _type(entry: Entry) -> str:
+def _onnx_type(entry: Entry) -> str:
     name = np.dtype(entry["dtype"]).name
     return f"tensor({'float' if name == 'float32' else name})"
 

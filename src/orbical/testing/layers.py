@@ -205,8 +205,8 @@ def layer_errors(
             refuse_faults("model", task.faults(outputs), sweep.group, inputs)
             return task.primary(outputs)[0].double()
 
-        network = _Network(module, run, _layers(module, layers))
-        return _measured(network, x, group, np.sort(chosen), task)
+        network = _Network(module, run, _chosen_layers(module, layers))
+        return _compare_layers(network, x, group, np.sort(chosen), task)
 
 
 class _Network:
@@ -251,7 +251,7 @@ class _Network:
             return self._run(x)
 
 
-def _layers(
+def _chosen_layers(
     module: nn.Module, wanted: Sequence[str] | Mapping[str, str] | None
 ) -> dict[str, nn.Module]:
     """Return modules by the names that are shown."""
@@ -274,7 +274,7 @@ def _layers(
         found = opened
 
 
-def _measured(
+def _compare_layers(
     network: _Network, x: Tree, group: Group, chosen: np.ndarray, task: Task
 ) -> LayerErrors:
     """Compare features and predictions at each of the chosen elements."""
@@ -304,14 +304,14 @@ def _measured(
         whole += float((total - total.mean(0)).square().sum())
         there = tree_map(lambda leaf: leaf[test], moved)
         for name in names:
-            guess, how, error = _best(still[name], features[name], one, x, task, fit, test)
+            guess, how, error = _best_move(still[name], features[name], one, x, task, fit, test)
             errors[name].append(error)
             moves[name].append(how)
             if name in cuts:
                 now = network.replaced(there, name, guess)
-                parts[name] += _parts(apart(last, now), total)
+                parts[name] += _projection(apart(last, now), total)
                 last = now
-        parts[""] += _parts(apart(last, expected), total)
+        parts[""] += _projection(apart(last, expected), total)
     deviation = float((upright[test] - upright[test].mean(0)).square().sum()) * len(chosen)
     scale = deviation or np.nan  # of predictions that are all alike nothing is relative
     none = torch.full((2,), torch.nan, dtype=torch.float64)
@@ -331,7 +331,7 @@ def _measured(
     )
 
 
-def _parts(step: Tensor, total: Tensor) -> Tensor:
+def _projection(step: Tensor, total: Tensor) -> Tensor:
     """Return a step times the total, and the square of the step, both less their mean over samples.
 
     What enters at the edges of fields is the same for all samples, and is no layer's fault.
@@ -350,7 +350,7 @@ def _is_cut(
     return bool(apart <= 1e-4 * outputs.nan_to_num(0.0).abs().max().clamp_min(1e-30))
 
 
-def _best(
+def _best_move(
     still: Tensor, there: Tensor, element: Elements, x: Tree, task: Task, fit: Tensor, test: Tensor
 ) -> tuple[Tensor, str, float]:
     """Return the features of test samples moved in the best way, that way, and what it leaves.
@@ -371,7 +371,7 @@ def _best(
         matrix = _matrix(*rows)
         mixed = torch.einsum("bc...,cd->bd...", where.double(), matrix).to(b)
         ways.append((f"{start} with mixed channels" if grid.sides else "linearly", mixed, known))
-    errors = [_relative(guess[test], b[test], known) for _, guess, _ in ways]
+    errors = [_relative_error(guess[test], b[test], known) for _, guess, _ in ways]
     best = min(range(len(ways)), key=lambda way: errors[way] * (1.0 if way == 0 else 1 / _SIMPLER))
     used = best if errors[best] < _HOLDS * errors[0] else 0  # to explain half is no representation
     _, guess, inside = ways[used]
@@ -395,7 +395,7 @@ def _matrix(a: Tensor, b: Tensor) -> Tensor:
     return found
 
 
-def _relative(guess: Tensor, truth: Tensor, valid: Tensor | None) -> float:
+def _relative_error(guess: Tensor, truth: Tensor, valid: Tensor | None) -> float:
     """Return the root mean square difference, relative to the deviation of the channels."""
     a, b = (_rows(part, valid) for part in (guess, truth))
     spread = (b - b.mean(0)).square().sum()
@@ -429,7 +429,7 @@ class _Grid:
             shape = tuple(features.shape[1:])
             if len(shape) == len(size) + 1:
                 for kind, sides in (("first", shape[1:]), ("last", shape[:-1])):
-                    if _alike(sides, size):
+                    if _same_proportions(sides, size):
                         return cls(kind, sides if max(sides) > 1 else (), size, smooth)
             if len(shape) == len(size) == 2:
                 for extra in (0, 1):
@@ -468,7 +468,7 @@ class _Grid:
         return self.action.apply(own, features)[0], None if valid is None else valid[0]
 
 
-def _alike(sides: Sequence[int], size: Sequence[int]) -> bool:
+def _same_proportions(sides: Sequence[int], size: Sequence[int]) -> bool:
     """Check whether sides have the proportions of the input, up to a row of places."""
     ratio = sides[0] / size[0]
     return all(abs(side - ratio * whole) <= 1 for side, whole in zip(sides, size, strict=True))
