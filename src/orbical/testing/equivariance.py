@@ -108,15 +108,10 @@ def equivariance_error(
         >>> error.largest < 1e-5
         True
     """
-    group = as_group(group)
-    task = as_task(task)
     batch_size = whole_number("batch_size", batch_size, 1)
     given = x
-    task, x = with_tensors(task, given)
-    check_group(task.input, group, x)
-    task.check_group(group, x)
+    group, task, x = checked_together(group, task, given)
     task.input.check_values(x)
-    group = task.on_outputs(group)
     first = next(leaves(x))
     predictor = as_predictor(model)
     with predictor.ready(first.device):
@@ -159,6 +154,15 @@ def equivariance_error(
     }
     parts = {name: _largest(part) for name, part in errors.items()}
     return EquivarianceError(parts, group, _precision(x, predictions), lost, samples)
+
+
+def checked_together(group: Group | str, task: Task | str, x: object) -> tuple[Group, Task, Tree]:
+    """Return group, task and inputs of a test, if the group can act on these inputs and outputs."""
+    acting = as_group(group)
+    suited, inputs = with_tensors(as_task(task), x)
+    check_group(suited.input, acting, inputs)
+    suited.check_group(acting, inputs)
+    return suited.on_outputs(acting), suited, inputs
 
 
 def with_tensors(task: Task, x: object) -> tuple[Task, Tree]:

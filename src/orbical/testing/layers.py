@@ -15,14 +15,14 @@ from torch import Tensor, nn
 
 from .._text import in_column, percent
 from .._trees import Tree, leaves, tree_map
-from ..actions import Images, Periodic, Volumes, check_group, flat_actions
+from ..actions import Images, Periodic, Volumes, flat_actions
 from ..data import checked_preprocessing
 from ..errors import InputError, unknown_name, whole_number
-from ..groups import Elements, Group, as_group, trivial
+from ..groups import Elements, Group, trivial
 from ..predictors import as_predictor
 from ..scanning import Sweep, refuse_faults
-from ..tasks import Task, as_task
-from .equivariance import with_tensors
+from ..tasks import Task
+from .equivariance import checked_together
 
 __all__ = ["LayerErrors", "layer_errors"]
 
@@ -179,17 +179,13 @@ def layer_errors(
         >>> found.first  # Flatten
         '2'
     """
-    group, task = as_group(group), as_task(task)
     predictor = as_predictor(model)
     module = getattr(predictor, "module", None)
     if not isinstance(module, nn.Module):
         raise InputError("model", "a torch module, whose layers can be seen", type(model))
-    task, x = with_tensors(task, x)
+    group, task, x = checked_together(group, task, x)
     count = min(whole_number("samples", samples, 4), len(next(leaves(x))))
     x = tree_map(lambda leaf: leaf[:count], x)
-    check_group(task.input, group, x)
-    task.check_group(group, x)
-    group = task.on_outputs(group)
     others = np.setdiff1d(np.arange(len(group)), [group.identity])
     if not len(others) or count < 4:
         raise InputError("group, x", "two elements and four samples at least", group.spec)

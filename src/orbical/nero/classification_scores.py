@@ -1,4 +1,4 @@
-"""Agreement of predictions and truth along the orbit: of ranks, and of two classes."""
+"""Scores of classifiers at each element: kappa of ordered classes, and rates of two classes."""
 
 from __future__ import annotations
 
