@@ -13,15 +13,13 @@ from types import FrameType
 from .errors import Interrupted
 
 # Docker, SLURM and `timeout` send SIGTERM, and a terminal that is closed SIGHUP.
-_USUAL = {
-    number: handler
-    for name, handler in (
-        ("SIGINT", signal.default_int_handler),
-        ("SIGTERM", signal.SIG_DFL),
-        ("SIGHUP", signal.SIG_DFL),
-    )
-    if (number := getattr(signal, name, None)) is not None
+_Handler = Callable[[int, FrameType | None], object] | signal.Handlers
+_USUAL: dict[int, _Handler] = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: signal.SIG_DFL,
 }
+if hasattr(signal, "SIGHUP"):  # not on Windows
+    _USUAL[signal.SIGHUP] = signal.SIG_DFL
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import overload
 
 import numpy as np
 
@@ -107,7 +107,11 @@ class Failures(Sequence[Failure]):
     subsets: Mapping[tuple[str, str], Array]
     scope: str = ""
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: int) -> Failure: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Failure, ...]: ...
+    def __getitem__(self, index: int | slice) -> Failure | tuple[Failure, ...]:
         return self.found[index]
 
     def __len__(self) -> int:

@@ -223,12 +223,12 @@ def _model_clause(
 
 def _confidence_there(arrays: ScanArrays, model: int, worst: int) -> str:
     """Describe the confidence at an element, and where there is nothing to be confident of."""
-    correct, sure = (
-        np.concatenate(
-            [arrays.responses(name, rows, model)[:, worst] for rows in arrays.blocks(name)]
-        )
-        for name in ("correct", "confidence")
-    )
+
+    def there(name: str) -> Array:
+        blocks = (arrays.responses(name, rows, model) for rows in arrays.blocks(name))
+        return np.concatenate([block[:, worst] for block in blocks])
+
+    correct, sure = there("correct"), there("confidence")
     judged, has = ~np.isnan(correct), ~np.isnan(correct) & ~np.isnan(sure)
     missed = int(judged.sum() - has.sum())
     said = f", no prediction to score in {missed:,} of {judged.sum():,}" if missed else ""

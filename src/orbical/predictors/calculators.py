@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Sized
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -55,7 +55,7 @@ class CalculatorPredictor(Predictor):
 
     one_at_a_time = True
 
-    def __init__(self, calculator: Any, workers: int = 1) -> None:
+    def __init__(self, calculator: object, workers: int = 1) -> None:
         import_extra("ase", "chemistry", "a calculator as a model")
         self.workers = whole_number("workers", workers, 1)
         self.quantities = USUAL
@@ -66,8 +66,8 @@ class CalculatorPredictor(Predictor):
             raise InputError("workers", "1 for a calculator instance", workers, remedy=remedy)
         self._calculator = _make_calculator(calculator)
         self._pool: ProcessPoolExecutor | None = None
-        is_text = isinstance(calculator, str)
-        self.source = calculator if is_text else name_of(type(self._calculator))
+        given = isinstance(calculator, str)
+        self.source = str(calculator) if given else name_of(type(self._calculator))
 
     @property
     def offers(self) -> tuple[str, ...]:
@@ -122,7 +122,7 @@ class CalculatorPredictor(Predictor):
         given = {name: torch.as_tensor(values, device=device) for name, values in outputs.items()}
         return PartialOutputs(given, errors) if errors else given
 
-    def _calculate(self, molecules: Sequence[object]) -> list[Answer]:
+    def _calculate(self, molecules: Sequence[Sized]) -> list[Answer]:
         if self.workers == 1:
             return [calculate(self._calculator, one, self.quantities) for one in molecules]
         if self._pool is None:
@@ -142,7 +142,7 @@ class CalculatorPredictor(Predictor):
             ) from error
 
 
-def _molecules(batch: Tree) -> tuple[Sequence[object], np.ndarray]:
+def _molecules(batch: Tree) -> tuple[Sequence[Sized], np.ndarray]:
     """Return a batch as `ase.Atoms`, and which of its places `[N, n]` are atoms."""
     from ase import Atoms
 
@@ -164,7 +164,7 @@ def _molecules(batch: Tree) -> tuple[Sequence[object], np.ndarray]:
     return molecules, present
 
 
-def calculate(calculator: Any, atoms: Any, quantities: tuple[str, ...]) -> Answer:
+def calculate(calculator: Any, atoms: Sized, quantities: tuple[str, ...]) -> Answer:
     """Return the quantities of one molecule, or the reason why that failed."""
     from ase.calculators.calculator import all_changes
 
@@ -216,5 +216,5 @@ def _start_worker(maker: object) -> None:
     _in_worker["calculator"] = _make_calculator(maker)
 
 
-def _calculate_in_worker(atoms: object, quantities: tuple[str, ...]) -> Answer:
+def _calculate_in_worker(atoms: Sized, quantities: tuple[str, ...]) -> Answer:
     return calculate(_in_worker["calculator"], atoms, quantities)

@@ -111,7 +111,7 @@ class CausalLM(Predictor):
 
     def __init__(
         self,
-        model: Any,
+        model: torch.nn.Module | str | Path,
         tokenizer: Any = None,
         scoring: str = "letters",
         prompt: Prompt | None = None,
@@ -123,19 +123,20 @@ class CausalLM(Predictor):
         check_name("normalize", normalize, NORMALIZATIONS)
         if isinstance(model, str | Path):
             self.source = f"{model}:{scoring}"
-            model, tokenizer = _load(Path(model).expanduser(), tokenizer)
+            network, tokenizer = _load(Path(model).expanduser(), tokenizer)
         else:
             self.source = f"{type(model).__name__}:{scoring}"
+            network = model
         if tokenizer is None:
             raise InputError("tokenizer", "one for a model that is passed as an object", "None")
         if chat and not getattr(tokenizer, "chat_template", None):
             raise InputError("chat", "a tokenizer with a chat template", "one without")
-        self.module, self.tokenizer = model.eval(), tokenizer
+        self.module, self.tokenizer = network.eval(), tokenizer
         self.scoring, self.normalize, self.chat = scoring, normalize, chat
         self.prompt: Prompt = SCORINGS[scoring] if prompt is None else prompt
         self.batch_size = whole_number("batch_size", batch_size, 1)
         self._scores: dict[tuple[Tokens, Tokens], float] = {}
-        self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
+        self._keeps = "logits_to_keep" in inspect.signature(network.forward).parameters
 
     @torch.no_grad()
     def __call__(self, batch: Tree) -> Raw:
@@ -246,7 +247,7 @@ class CausalLM(Predictor):
         return {**self.__dict__, "_scores": {}}
 
 
-def _load(path: Path, tokenizer: object) -> tuple[Any, Any]:
+def _load(path: Path, tokenizer: object) -> tuple[torch.nn.Module, Any]:
     """Load a model and its tokenizer from a folder or a GGUF file; no code in it is run."""
     library = import_extra("transformers", "transformers", f"the model {str(path)!r}")
     here: Json = {"local_files_only": True, "trust_remote_code": False}
