@@ -226,13 +226,13 @@ def configured_check(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
         table = table.get(name, {})
         if not isinstance(table, dict):
             raise InputError(path, "the table [tool.orbical.check]", f"{name} = {table!r}")
-    found = {str(name).replace("-", "_"): value for name, value in table.items()}
-    found |= {name: value for name, value in given.items() if value is not None}
-    if not isinstance(found.get("strict", False), bool):
-        raise InputError("strict", "true or false", repr(found["strict"]))
-    if not isinstance(found.get("models", []), list):
-        raise InputError("models", "a list of names", repr(found["models"]))
-    return found
+    options = {str(name).replace("-", "_"): value for name, value in table.items()}
+    options |= {name: value for name, value in given.items() if value is not None}
+    if not isinstance(options.get("strict", False), bool):
+        raise InputError("strict", "true or false", repr(options["strict"]))
+    if not isinstance(options.get("models", []), list):
+        raise InputError("models", "a list of names", repr(options["models"]))
+    return options
 
 
 def _rule(name: str, limit: float) -> _Rule:
@@ -336,14 +336,14 @@ def _check_outputs(
         if rule.quantity not in known:
             raise unknown_name(f"{rule.name}: of these outputs", rule.quantity, known)
         calibration.measure_limit(rule.name, rule.value, _bounds(rule))
-    found = calibration.measure_table(outputs, **draws, only={rule.quantity for rule in rules})
+    measured = calibration.measure_table(outputs, **draws, only={rule.quantity for rule in rules})
     level, size = draws["level"], len(next(iter(outputs.values())))
     checked = []
     for rule in rules:
-        if rule.quantity not in found:
+        if rule.quantity not in measured:
             problem = f"cannot be computed of the outputs in {str(path)!r}"
             raise InputError(rule.name, problem=problem)
-        row, title = found[rule.quantity], calibration.MEASURES[rule.quantity].title
+        row, title = measured[rule.quantity], calibration.MEASURES[rule.quantity].title
         if rule.quantity == "accuracy":
             correct = calibration.top_label(**outputs)[1].numpy()
             judged = _verdict_on_terms([correct], _bounds(rule), rule, level)
@@ -405,10 +405,10 @@ def _verdict_on_terms(
             return calibration.unbounded_mean_interval(terms, level, low=lowest)
         return calibration.MeanEnds(calibration.bounded_mean_interval(terms, level, **within))
 
-    extremes, found = nero.mean_at_worst(columns, interval, level, highest)
+    extremes, of_columns = nero.mean_at_worst(columns, interval, level, highest)
     if rule.of_squares:
         extremes = np.sqrt(extremes.clip(0))
-    caution: str = next((one.caution for one in found if one.caution), "")
+    caution: str = next((one.caution for one in of_columns if one.caution), "")
     value, low, high = map(float, extremes)
     about: dict[str, Any] = {"positions": len(columns), "level": level, "caution": caution}
     judged = calibration.judge(value, low, high, **rule.limit, **about)
@@ -419,7 +419,8 @@ def _verdict_on_terms(
         return replace(judged, outcome="inconclusive"), enough
     if judged.outcome != "inconclusive" or bounds is None:
         return judged, None
-    worst = columns[int((np.nanargmax if highest else np.nanargmin)([one[0] for one in found]))]
+    means = [one[0] for one in of_columns]
+    worst = columns[int((np.nanargmax if highest else np.nanargmin)(means))]
     limit = judged.limit**2 if rule.of_squares else judged.limit
     return judged, calibration.samples_to_decide(worst, limit, corrected, **within)
 

@@ -112,23 +112,23 @@ def embed(
     chosen = [*range(len(arrays.models))] if model is None else [arrays.models.index(model)]
     apart = points == "responses"
     name, most = str(like.name), embedding_components(method, dims)
-    found = moments(arrays, name)
-    sets = [[one] for one in chosen] if apart else [chosen]
-    components = principal_components(arrays, name, sets, found, most)
+    sums = moments(arrays, name)
+    sets = [[place] for place in chosen] if apart else [chosen]
+    components = principal_components(arrays, name, sets, sums, most)
     finished = np.isfinite(components.scores).all(-1)
     least = max(4, dims + 1)
     if finished.sum() < least:
         raise InputError("scan", f"{least} or more finished samples to embed", finished.sum())
     placed = np.full((*finished.shape, dims), np.nan)
     placed[finished] = embedded_positions(components.scores[finished], method, dims, seed)
-    shown = [found.orbit_mean[chosen], found.orbit_variance[chosen]]
+    shown = [sums.orbit_mean[chosen], sums.orbit_variance[chosen]]
     lead: tuple[str, ...] = ("model", "sample") if apart else ("sample",)
     if not apart:
         placed, shown = placed[0], [mean_over_models(values) for values in shown]
     coords = {
-        name: one.isel(model=chosen, missing_dims="ignore")
-        for name, one in like.coords.items()
-        if one.dims and {*one.dims} <= {*lead}
+        name: coord.isel(model=chosen, missing_dims="ignore")
+        for name, coord in like.coords.items()
+        if coord.dims and {*coord.dims} <= {*lead}
     }
     if model is not None and not apart:
         coords["model"] = like["model"][chosen[0]]
@@ -172,8 +172,8 @@ def representatives(embedding: xr.DataArray, count: int = 6) -> Array:
     if not {"sample", "component"} <= {*getattr(embedding, "dims", ())}:
         expected = "[sample, component] from orbical.embedding.embed"
         raise InputError("embedding", expected, type(embedding))
-    one = embedding.isel(model=0) if "model" in embedding.dims else embedding
-    places = one.transpose("sample", "component").values
+    first = embedding.isel(model=0) if "model" in embedding.dims else embedding
+    places = first.transpose("sample", "component").values
     known = np.flatnonzero(np.isfinite(places).all(1))
     if len(known) < count:
         raise InputError("count", f"at most {len(known)} samples", count)

@@ -76,11 +76,11 @@ def aggregate(
         dims.insert(-1, by)
     values_of = values_over(arrays, name, sets) if interval else None
     least = least_response(arrays, name)
-    found = sums.interval(response_bounds(arrays, name), least, level, values_of)
-    said = np.broadcast_to(np.asarray(found.caution, dtype=str), found[0].shape)
+    mean_ends = sums.interval(response_bounds(arrays, name), least, level, values_of)
+    cautions = np.broadcast_to(np.asarray(mean_ends.caution, dtype=str), mean_ends[0].shape)
     mean, *ends = (
         (part if by else part[:, 0]) if "model" in dims else (part[0] if by else part[0, 0])
-        for part in (*found, said)
+        for part in (*mean_ends, cautions)
     )
     if interval:
         names = ("low", "high", "caution")
@@ -131,6 +131,6 @@ def individual(
         raise InputError("sample", f"0 to {count - 1}", wrong)
     if "sample" not in values.coords:
         values = values.assign_coords(sample=np.arange(count))
-    taken = values.isel(sample=chosen if chosen.ndim else int(chosen))
-    taken.attrs = values.attrs
-    return taken
+    selected = values.isel(sample=chosen if chosen.ndim else int(chosen))
+    selected.attrs = values.attrs
+    return selected

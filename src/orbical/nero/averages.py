@@ -128,7 +128,7 @@ def _averages_of_model(
     `along` are its probabilities `[K, N, C]`.
     """
     weight, mass = np.asarray(group.weights), torch.as_tensor(group.weights)
-    found: list[dict[str, object]] = []
+    by_number: list[dict[str, object]] = []
     shares: dict[int, torch.Tensor] = {}
     for number in numbers:
         probs = averaged_over_orbit(along, group, number)
@@ -141,7 +141,7 @@ def _averages_of_model(
         apart = ((probs - center).square().sum(-1) * mass[:, None]).sum(0)
         worst = int(curve.argmin())
         gain = compare_means(shares[number], shares[1], level=level)
-        found.append(
+        by_number.append(
             {
                 "accuracy": [curve[group.identity], curve @ weight, curve[worst]],
                 "ece": [error[group.identity], error @ weight, error.max()],
@@ -153,7 +153,7 @@ def _averages_of_model(
     lost = np.stack([(shares[all_elements] - share).numpy() for share in shares.values()])
     at_most = bounded_mean_interval(lost, level, low=-1.0, high=1.0)[2]
     enough = [n for n, end in zip(shares, at_most, strict=True) if end <= margin]
-    table = {name: np.array([one[name] for one in found]) for name in found[0]}
+    table = {name: np.array([one[name] for one in by_number]) for name in by_number[0]}
     return {**table, "enough": np.array([*enough, all_elements][0])}
 
 

@@ -129,6 +129,6 @@ def changed_share(
 ) -> tuple[Array, Array, Array]:
     """Return the mean share `[M]` of finished samples `[M, N]`, and the ends of its interval."""
     rows = (row[~np.isnan(row)] for row in values)
-    found = [bounded_mean_interval(row.astype(bool) if binary else row, level) for row in rows]
-    mean, low, high = np.array(found).T
+    means = [bounded_mean_interval(row.astype(bool) if binary else row, level) for row in rows]
+    mean, low, high = np.array(means).T
     return mean, low, high

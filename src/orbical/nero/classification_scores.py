@@ -129,9 +129,9 @@ def binary_rates(scan: Scan | xr.Dataset, *, positive: int = 1, level: float = 0
         raise InputError("positive", "0 or 1", positive)
     label = arrays.read("label") == positive
     empty = np.full((3, len(arrays.models), len(arrays.group)), np.nan)
-    found: dict[str, Array] = {}
+    columns: dict[str, Array] = {}
     for name in RATES:
-        found |= with_ends(name, empty.copy())
+        columns |= with_ends(name, empty.copy())
     for model in range(len(arrays.models)):
         for run, (sure, predicted) in arrays.element_blocks("confidence", "predicted", model=model):
             yes = predicted == positive
@@ -144,10 +144,10 @@ def binary_rates(scan: Scan | xr.Dataset, *, positive: int = 1, level: float = 0
             rates["auroc"] = areas_under_roc(score, np.where(known, label, -1), level)
             for name, parts in rates.items():
                 for column, values in with_ends(name, parts).items():
-                    found[column][model, run] = values
+                    columns[column][model, run] = values
     like = responses(scan, "predicted")
     coords = {name: one for name, one in like.coords.items() if "sample" not in one.dims}
-    table = {name: (("model", "element"), values) for name, values in found.items()}
+    table = {name: (("model", "element"), values) for name, values in columns.items()}
     result = xr.Dataset(table, coords, {"group": like.attrs["group"], "positive": positive})
     for name, meaning in RATES.items():
         about = {"metric": name, "meaning": meaning, "limits": (0.0, 1.0)}

@@ -207,8 +207,8 @@ def failures(
     most = whole_number("most", most, 1)
     checked_level(level)
     random = np.random.default_rng(whole_number("seed", seed, 0))
-    found = {"cluster": _clusters(arrays, clusters, seed)} if clusters else {}
-    subsets = _subsets(arrays, by, {**(columns or {}), **found})
+    clustered = {"cluster": _clusters(arrays, clusters, seed)} if clusters else {}
+    subsets = _subsets(arrays, by, {**(columns or {}), **clustered})
     half = random.permutation(arrays.samples) < arrays.samples // 2
     subsets = {
         key: members
@@ -220,11 +220,11 @@ def failures(
     members = np.stack([*subsets.values()])
     searched, judged = members & half, members & ~half
     shared, error = _shared(searched), (1 - level) / len(arrays.models)
-    every: list[Failure] = []
+    judged_failures: list[Failure] = []
     for model in range(len(arrays.models)):
         candidates = [*_search(_sums(arrays, model, searched), shared, arrays, most)]
-        every += _judge(arrays, model, candidates, [*subsets], judged, error)
-    ranked = sorted(every, key=lambda one: -one.excess)
+        judged_failures += _judge(arrays, model, candidates, [*subsets], judged, error)
+    ranked = sorted(judged_failures, key=lambda one: -one.excess)
     return Failures(
         tuple(one for one in ranked if one.confirmed),
         tuple(one for one in ranked if not one.confirmed),
@@ -447,7 +447,7 @@ def _judge(
         confirmed = bool(exceeds_others and exceeds_elsewhere)
         carried = allowed if confirmed else 0.0
         base = np.nanmax([besides[0], apart])
-        found = Failure(
+        failure = Failure(
             model=arrays.models[model],
             column=names[subset][0],
             value=names[subset][1],
@@ -465,7 +465,7 @@ def _judge(
             sentence="",
         )
         rest = known_mean(wrong[place, others]), known_mean(wrong_out[place, chosen])
-        yield replace(found, sentence=_sentence(found, arrays, *rest))
+        yield replace(failure, sentence=_sentence(failure, arrays, *rest))
 
 
 def _means(values: Array, weights: Array) -> Array:
@@ -510,24 +510,25 @@ def _elements_in_words(group: Group, elements: Array) -> str:
     return f"at {len(elements)} of {len(group)} positions"
 
 
-def _sentence(found: Failure, arrays: ScanArrays, others: float, elsewhere: float) -> str:
+def _sentence(failure: Failure, arrays: ScanArrays, others: float, elsewhere: float) -> str:
     """Describe what was found, and the shares that are wrong in `others` and `elsewhere`."""
-    subset = f"{found.column} {found.value}" if found.column else found.value
-    model = f"{found.model}: " if len(arrays.models) > 1 else ""
-    if np.isnan(found.wrong):
+    subset = f"{failure.column} {failure.value}" if failure.column else failure.value
+    model = f"{failure.model}: " if len(arrays.models) > 1 else ""
+    if np.isnan(failure.wrong):
         what = "1 - score" if _is_bounded(arrays) else "error"
-        said, others, elsewhere = f"{what} {number(found.harm)}", found.others, found.elsewhere
+        finding = f"{what} {number(failure.harm)}"
+        others, elsewhere = failure.others, failure.elsewhere
     else:
-        said = f"{_share(found.wrong)} wrong"
-        if not np.isnan(found.confidence):
-            said += f" at {_share(found.confidence)} mean confidence"
+        finding = f"{_share(failure.wrong)} wrong"
+        if not np.isnan(failure.confidence):
+            finding += f" at {_share(failure.confidence)} mean confidence"
     rest = [
-        f"{words} {number(value) if np.isnan(found.wrong) else _share(value)}"
+        f"{words} {number(value) if np.isnan(failure.wrong) else _share(value)}"
         for words, value in (("other samples there", others), ("these elsewhere", elsewhere))
         if not np.isnan(value)
     ]
     rest = [rest[0].replace("these elsewhere", "elsewhere")] if len(rest) == 1 else rest
-    text = f"{model}{subset} {found.where}: {said}, n = {found.samples}; {', '.join(rest)}"
+    text = f"{model}{subset} {failure.where}: {finding}, n = {failure.samples}; {', '.join(rest)}"
     return printable(text)
 
 

@@ -213,12 +213,12 @@ def _model_clause(
         first = last if worst == identity and not same else first
     if same:
         return f"{what[0]}{first}{what[1]} {here} and {orbit}{own}"
-    said = f"{what[0]}{first}{what[1]} {here}, {whole} {orbit} and {last} {there}{own}"
+    clause = f"{what[0]}{first}{what[1]} {here}, {whole} {orbit} and {last} {there}{own}"
     if worst == identity:
-        said = f"{what[0]}{first}{what[1]} {here}, where it is worst, and {whole} {orbit}{own}"
+        clause = f"{what[0]}{first}{what[1]} {here}, where it is worst, and {whole} {orbit}{own}"
     if "accuracy" not in curves or "confidence" not in curves:
-        return said
-    return said + _confidence_there(arrays, model, worst)
+        return clause
+    return clause + _confidence_there(arrays, model, worst)
 
 
 def _confidence_there(arrays: ScanArrays, model: int, worst: int) -> str:
@@ -231,13 +231,13 @@ def _confidence_there(arrays: ScanArrays, model: int, worst: int) -> str:
     correct, sure = there("correct"), there("confidence")
     judged, has = ~np.isnan(correct), ~np.isnan(correct) & ~np.isnan(sure)
     missed = int(judged.sum() - has.sum())
-    said = f", no prediction to score in {missed:,} of {judged.sum():,}" if missed else ""
+    unscored = f", no prediction to score in {missed:,} of {judged.sum():,}" if missed else ""
     if not has.any():
-        return said
+        return unscored
     mean = float(sure[has].mean(dtype=float))
     still = "still " if mean > correct[has].mean(dtype=float) + _SURE else ""
     where = "in the others" if missed else "there"
-    return f"{said}, {'and ' if missed else ''}{still}{_share(mean)} confident {where}"
+    return f"{unscored}, {'and ' if missed else ''}{still}{_share(mean)} confident {where}"
 
 
 def _broken_quantities(arrays: ScanArrays) -> list[list[str]]:

@@ -68,13 +68,13 @@ def position_bias(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.Dataset
     """
     arrays = arrays_of(scan)
     orders, weights = _orders(arrays), arrays.weights / arrays.weights.sum()
-    found = []
+    tables = []
     for model in range(len(arrays.models)):
         predicted, probabilities, done = _chosen_options(arrays, model)
         labels = arrays.read("label")[done] if "label" in arrays else None
-        found.append(_position_shares(predicted, probabilities, labels, orders, weights, level))
+        tables.append(_position_shares(predicted, probabilities, labels, orders, weights, level))
     names = [chr(65 + place) for place in range(orders.shape[1])]
-    return table_of_models(arrays, found, {"position": names}, level=level)
+    return table_of_models(arrays, tables, {"position": names}, level=level)
 
 
 def _position_shares(
@@ -171,8 +171,8 @@ def worst_orders(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
     arrays = arrays_of(scan)
     if "correct" not in arrays:
         raise InputError("scan", "a labeled choice", "one without right and wrong predictions")
-    found = (_worst_order_of_each(arrays, model, level) for model in range(len(arrays.models)))
-    return table_of_models(arrays, found, {"sample": None}, level=level)
+    tables = (_worst_order_of_each(arrays, model, level) for model in range(len(arrays.models)))
+    return table_of_models(arrays, tables, {"sample": None}, level=level)
 
 
 def _worst_order_of_each(arrays: ScanArrays, model: int, level: float) -> dict[str, Array]:
@@ -254,7 +254,7 @@ def order_averages(
     costs = {"1": 1, **{f"{number} random": number for number in drawn}}
     costs |= {"cyclic": cycles.shape[1]} if len(cycles) else {}
     costs |= {"all": size}
-    found = []
+    tables = []
     for model in range(len(arrays.models)):
         _, probabilities, done = _chosen_options(arrays, model)
         assert probabilities is not None
@@ -265,8 +265,8 @@ def order_averages(
             if name == "cyclic":
                 sets, every = iter([cycles]), len(cycles)
             each.append(_measure_averages(probabilities, labels, sets, every, bins, level))
-        found.append({name: np.array([one[name] for one in each]) for name in each[0]})
-    means = table_of_models(arrays, found, {"orders": [*costs]}, level=level)
+        tables.append({name: np.array([one[name] for one in each]) for name in each[0]})
+    means = table_of_models(arrays, tables, {"orders": [*costs]}, level=level)
     return means.assign(cost=("orders", [*costs.values()]))
 
 

@@ -77,14 +77,14 @@ def enough_elements(
         real_number("tolerance", tolerance, "> 0")
     within = error <= (0.01 * scale[:, None] if tolerance is None else tolerance)
     held = power[:, 1:].cumsum(1) >= HELD * power[:, 1:].sum(1, keepdims=True)
-    found = {
+    variables = {
         "power": (("model", "degree"), power),
         "error": (("model", "elements"), error),
         "degree_held": (("model",), 1 + held.argmax(1)),
         "enough": (("model",), np.where(within.any(1), numbers[within.argmax(1)], -1)),
     }
     coords = {"model": arrays.models, "degree": np.arange(len(kernels)), "elements": numbers}
-    table = xr.Dataset(found, coords, {"group": arrays.group.spec, "metric": name})
+    table = xr.Dataset(variables, coords, {"group": arrays.group.spec, "metric": name})
     for key, variable in table.data_vars.items():
         variable.attrs = {"meaning": _MEANINGS[str(key).partition("_")[0]]}
     return table

@@ -91,9 +91,9 @@ def as_predictor(model: object) -> Predictor:
         return model
     if isinstance(model, str | Path):
         return _from_text(str(model))
-    found = hugging_face_predictor(model)
-    if found is not None:
-        return found
+    adapted = hugging_face_predictor(model)
+    if adapted is not None:
+        return adapted
     if isinstance(model, torch.nn.Module):
         return TorchPredictor(model)
     if isinstance(model, torch.export.ExportedProgram):

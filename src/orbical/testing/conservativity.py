@@ -135,8 +135,8 @@ def conservativity_error(
         generator = np.random.default_rng(seed)
         probes = [one for _ in range(directions) for one in _probes(samples, still, generator)]
         steps = _STEPS if step is None else [float(step)]
-        found = [_differences(sweep, probes, still["energy"], precision, one) for one in steps]
-    return min(found, key=lambda one: one.limits["forces"].max())
+        by_step = [_differences(sweep, probes, still["energy"], precision, one) for one in steps]
+    return min(by_step, key=lambda one: one.limits["forces"].max())
 
 
 def assert_conservative(
