@@ -28,7 +28,7 @@ from orbical import bounds, calibration, selective
 from orbical.calibration import MEASURES, list_measures
 from orbical.calibration.intervals.cautions import first_interval_caution
 from orbical.calibration.measure_tables import Outputs, Predictions, Settings
-from orbical.nero.agreement import areas_under_roc
+from orbical.nero.classification_scores import areas_under_roc
 
 Array = np.ndarray
 Rng = np.random.Generator

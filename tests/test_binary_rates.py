@@ -10,7 +10,7 @@ from sklearn.metrics import recall_score, roc_auc_score
 
 import orbical as ob
 from orbical.errors import InputError
-from orbical.nero.agreement import areas_under_roc
+from orbical.nero.classification_scores import areas_under_roc
 
 
 @pytest.fixture(scope="module")

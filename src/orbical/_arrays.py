@@ -53,13 +53,13 @@ def _read(values: ArrayLike) -> Tensor:
         if isinstance(first, Tensor):
             return torch.stack(list(values))
         # A list of plain numbers becomes a tensor of torch's default precision.
-        return _of_numpy(np.stack(values)) if _is_array(first) else torch.as_tensor(values)
+        return _from_numpy(np.stack(values)) if _is_array(first) else torch.as_tensor(values)
     if hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray | np.generic):
         try:
             return from_dlpack(values)
         except (TypeError, RuntimeError, BufferError):  # a dtype or device that only NumPy reads
             pass
-    return _of_numpy(np.asarray(values)) if _is_array(values) else torch.as_tensor(values)
+    return _from_numpy(np.asarray(values)) if _is_array(values) else torch.as_tensor(values)
 
 
 def _is_array(values: ArrayLike) -> bool:
@@ -68,7 +68,7 @@ def _is_array(values: ArrayLike) -> bool:
     return hasattr(values, "__array__")
 
 
-def _of_numpy(array: np.ndarray) -> Tensor:
+def _from_numpy(array: np.ndarray) -> Tensor:
     """Return a tensor that shares the memory of an array wherever torch can."""
     kind, size = array.dtype.kind, array.dtype.itemsize
     if kind == "O":  # columns of nullable or mixed types
@@ -147,12 +147,9 @@ def _integers(labels: ArrayLike, classes: int, device: torch.device) -> Tensor:
     if given.dtype == torch.bool or given.dtype.is_floating_point or given.dtype.is_complex:
         one_hot = given.ndim > 1 and given.shape[-1] == classes
         remedy = "labels.argmax(-1)" if one_hot else "labels.astype(int) or labels.long()"
-        raise InputError(
-            "labels",
-            "integer class indices",
-            f"{_dtype(given)} of shape {tuple(given.shape)}",
-            remedy=f"pass class indices, e.g. {remedy}",
-        )
+        got = f"{_dtype(given)} of shape {tuple(given.shape)}"
+        remedy = f"pass class indices, e.g. {remedy}"
+        raise InputError("labels", "integer class indices", got, remedy=remedy)
     return given.long()
 
 
@@ -198,20 +195,15 @@ def labels_of(outputs: Tensor, labels: ArrayLike) -> Tensor:
     if truth.ndim == 0 or truth.shape[-1] != samples:
         one_hot = truth.ndim > 1 and truth.shape[-1] == classes
         remedy = "pass class indices, e.g. labels.argmax(-1)" if one_hot else ""
-        raise InputError(
-            "labels",
-            f"{samples} labels along the last axis, one for each sample",
-            truth,
-            remedy=remedy,
-        )
+        expected = f"{samples} labels along the last axis, one for each sample"
+        raise InputError("labels", expected, truth, remedy=remedy)
     if truth.shape == outputs.shape[:-1]:
         return truth
     try:
         return truth.expand(outputs.shape[:-1])
     except RuntimeError as error:
-        raise InputError(
-            "labels", f"a shape that fits outputs {tuple(outputs.shape)}", truth
-        ) from error
+        expected = f"a shape that fits outputs {tuple(outputs.shape)}"
+        raise InputError("labels", expected, truth) from error
 
 
 def value_range(values: Tensor) -> tuple[float, float]:

@@ -42,10 +42,8 @@ def import_attribute(text: str, argument: str) -> Any:
     try:
         return found()
     except Exception as error:
-        raise InputError(
-            argument,
-            problem=f"{text!r} raised {type(error).__name__} when called: {words_of(error)}",
-        ) from error
+        problem = f"{text!r} raised {type(error).__name__} when called: {words_of(error)}"
+        raise InputError(argument, problem=problem) from error
 
 
 def import_module(text: str, argument: str) -> Any:
@@ -158,13 +156,11 @@ def local_file(argument: str, given: Any) -> Path:
             remote.fs.get_file(remote.path, str(building))
             building.replace(copy)
     except FileNotFoundError as error:
-        raise InputError(
-            argument, "a file", f"{_shortened(given)}, which does not exist"
-        ) from error
+        got = f"{_shortened(given)}, which does not exist"
+        raise InputError(argument, "a file", got) from error
     except Exception as error:  # of any file system
-        raise InputError(
-            argument, problem=f"{_shortened(given)} cannot be fetched: {words_of(error)}"
-        ) from error
+        problem = f"{_shortened(given)} cannot be fetched: {words_of(error)}"
+        raise InputError(argument, problem=problem) from error
     FETCHED[copy] = str(given)
     return copy
 
@@ -192,12 +188,8 @@ def as_path(argument: str, given: Any) -> Path:
 def _of_url(argument: str, given: Any) -> Path:
     """Return a path on a remote file system that fsspec knows."""
     if str(given).startswith(_ARCHIVES):
-        raise InputError(
-            argument,
-            "a folder, or the URL of one",
-            f"the archive {_shortened(given)}",
-            remedy="unpack it first",
-        )
+        got = f"the archive {_shortened(given)}"
+        raise InputError(argument, "a folder, or the URL of one", got, remedy="unpack it first")
     places = import_extra("upath", "remote", "a URL", "universal-pathlib")
     try:
         local = str(given).startswith(("file:", "local:"))
@@ -207,13 +199,11 @@ def _of_url(argument: str, given: Any) -> Path:
         if not path.protocol:
             raise ValueError("no protocol")
     except ImportError as error:  # the package of this protocol, which fsspec names
-        raise InputError(
-            argument, problem=f"{_shortened(given)} cannot be used: {error}"
-        ) from error
+        problem = f"{_shortened(given)} cannot be used: {error}"
+        raise InputError(argument, problem=problem) from error
     except (OSError, ValueError, TypeError) as error:
-        raise InputError(
-            argument, "a folder, or a URL that fsspec knows", _shortened(given)
-        ) from error
+        expected = "a folder, or a URL that fsspec knows"
+        raise InputError(argument, expected, _shortened(given)) from error
     local = "file" in ([protocol] if isinstance(protocol, str) else protocol)
     return Path(path.path) if local else path
 

@@ -13,15 +13,13 @@ from types import FrameType
 from .errors import Interrupted
 
 # Docker, SLURM and `timeout` send SIGTERM, and a terminal that is closed SIGHUP.
-_USUAL = {
-    number: handler
-    for name, handler in (
-        ("SIGINT", signal.default_int_handler),
-        ("SIGTERM", signal.SIG_DFL),
-        ("SIGHUP", signal.SIG_DFL),
-    )
-    if (number := getattr(signal, name, None)) is not None
+_Handler = Callable[[int, FrameType | None], object] | signal.Handlers
+_USUAL: dict[int, _Handler] = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: signal.SIG_DFL,
 }
+if hasattr(signal, "SIGHUP"):  # not on Windows
+    _USUAL[signal.SIGHUP] = signal.SIG_DFL
 
 
 @contextmanager
@@ -33,7 +31,14 @@ def stoppable(kept: bool) -> Iterator[None]:
     ours = []
     if threading.current_thread() is threading.main_thread():
         ours = [number for number in _USUAL if signal.getsignal(number) is _USUAL[number]]
-    stop = _raise_once()
+    stopped = False
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        nonlocal stopped
+        if not stopped:
+            stopped = True
+            raise KeyboardInterrupt
+
     for number in ours:
         signal.signal(number, stop)
     try:
@@ -50,17 +55,6 @@ def stoppable(kept: bool) -> Iterator[None]:
 def how_to_go_on(kept: bool) -> str:
     """Return what to do after an interruption."""
     return "run the same scan again to continue" if kept else "the result was in memory and is lost"
-
-
-def _raise_once() -> Callable[[int, FrameType | None], None]:
-    seen: list[int] = []
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        seen.append(number)
-        if len(seen) == 1:
-            raise KeyboardInterrupt
-
-    return handle
 
 
 _clean_ups: list[Callable[[], None]] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 __all__ = ["lazy_exports", "pd", "transform", "xr"]
 
@@ -15,7 +15,7 @@ class _Package:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __getattr__(self, attribute: str) -> Any:
+    def __getattr__(self, attribute: str) -> object:
         return getattr(importlib.import_module(self._name), attribute)
 
 

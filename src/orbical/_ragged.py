@@ -108,12 +108,8 @@ def real_nodes(batch: Mapping[str, Tensor], nodes: Iterable[str] = NODES) -> Ten
         return batch["mask"].bool()
     first = next((field for name, field in batch.items() if name in nodes), None)
     if first is None:
-        raise InputError(
-            "data",
-            f"a field with a row for each node ({', '.join(sorted(nodes))})",
-            f"fields {sorted(batch)}",
-            remedy="name it with nodes=",
-        )
+        expected = f"a field with a row for each node ({', '.join(sorted(nodes))})"
+        raise InputError("data", expected, f"fields {sorted(batch)}", remedy="name it with nodes=")
     return torch.ones(first.shape[:2], dtype=torch.bool, device=first.device)
 
 
@@ -140,48 +136,43 @@ def from_ragged(
     """
     nodes, edges = {*nodes}, {*edges}
     fields = {name: torch.as_tensor(field) for name, field in given.items()}
-    ptr = _starts(fields, nodes)
+    ptr = _graph_starts(fields, nodes)
     mask = padding_mask(ptr.diff())
-    total, count = int(ptr[-1]), len(ptr) - 1
     found = {"mask": mask}
     for name, field in fields.items():
-        if name in {"ptr", "batch", *edges}:
-            continue
-        expected, what = (total, "node") if name in nodes else (count, "graph")
-        if field.ndim == 0 or len(field) != expected:
-            raise InputError("data", f"{name} with a row for each of {expected} {what}s", field)
-        found[name] = to_padded(field, mask) if name in nodes else field
+        if name in nodes:
+            found[name] = to_padded(field, mask)
+        elif name not in {"ptr", "batch", *edges}:
+            _check_rows(name, field, len(mask), "graph")
+            found[name] = field
     if "edge_index" in fields:
         found |= _padded_edges(fields, edges, ptr)
     return found
 
 
-def _starts(fields: Mapping[str, Tensor], nodes: set[str]) -> Tensor:
+def _graph_starts(fields: Mapping[str, Tensor], nodes: set[str]) -> Tensor:
     """Return where each graph begins, and where the last one ends, `[N + 1]`."""
     if "ptr" in fields:
         ptr = fields["ptr"].long()
         if ptr.ndim != 1 or len(ptr) < 2 or int(ptr[0]) != 0 or bool((ptr.diff() < 1).any()):
-            raise InputError(
-                "data", "ptr [graphs + 1] that starts at 0 and increases", ptr.tolist()[:8]
-            )
+            expected = "ptr [graphs + 1] that starts at 0 and increases"
+            raise InputError("data", expected, ptr.tolist()[:8])
     else:
         graph = fields["batch"].long()
         if graph.ndim != 1 or not len(graph):
             raise InputError("data", "batch [nodes], the graph of each node", graph)
         if int(graph[0]) != 0 or not bool(torch.isin(graph.diff(), torch.tensor([0, 1])).all()):
-            raise InputError(
-                "data",
-                "batch sorted, 0, 0, 1, 1, 1, 2, without a gap",
-                graph.tolist()[:8],
-                remedy="sort the nodes by graph",
-            )
+            expected, got = "batch sorted, 0, 0, 1, 1, 1, 2, without a gap", graph.tolist()[:8]
+            raise InputError("data", expected, got, remedy="sort the nodes by graph")
         ptr = torch.nn.functional.pad(graph.bincount().cumsum(0), (1, 0))
     for name in nodes & {*fields}:
-        if fields[name].ndim == 0 or len(fields[name]) != int(ptr[-1]):
-            raise InputError(
-                "data", f"{name} with a row for each of {int(ptr[-1])} nodes", fields[name]
-            )
+        _check_rows(name, fields[name], int(ptr[-1]), "node")
     return ptr
+
+
+def _check_rows(name: str, field: Tensor, count: int, what: str) -> None:
+    if field.ndim == 0 or len(field) != count:
+        raise InputError("data", f"{name} with a row for each of {count} {what}s", field)
 
 
 def _padded_edges(fields: Mapping[str, Tensor], edges: set[str], ptr: Tensor) -> dict[str, Tensor]:

@@ -139,7 +139,7 @@ def csv_text(rows: Iterable[Iterable[object]]) -> str:
     return text.getvalue()
 
 
-def _cell(value: object) -> Any:
+def _cell(value: object) -> object:
     if not isinstance(value, str):
         return value
     text = printable(value)

@@ -9,23 +9,13 @@ import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
+from . import calibration, nero
 from ._lazy import xr
 from ._text import counted, number
-from .calibration import (
-    RESAMPLES,
-    MeanEnds,
-    Verdict,
-    bounded_mean_interval,
-    checked_level,
-    judge,
-    measure_limit,
-    samples_to_decide,
-    samples_to_decide_by_width,
-)
 from .data import OUTPUT_SUFFIXES, read_outputs
 from .errors import (
     InputError,
@@ -37,14 +27,6 @@ from .errors import (
     whole_number,
 )
 from .groups import PLACES
-from .nero import (
-    element_columns,
-    known_terms,
-    least_response,
-    mean_at_worst,
-    orbit_moments,
-    response_bounds,
-)
 from .store import FINISHED, Scan, ScanArrays, arrays_of, is_scan, load
 
 __all__ = ["Check", "check", "configured_check"]
@@ -75,7 +57,7 @@ _STATES = {"pass": "pass", "fail": "FAIL", "inconclusive": "inconclusive"}
 
 
 @dataclass(frozen=True)
-class Check(Verdict):
+class Check(calibration.Verdict):
     """One threshold, checked for one model: a verdict, and what it is about.
 
     Attributes:
@@ -118,7 +100,7 @@ class Check(Verdict):
         return f"too close to {number(self.limit)} for any number to decide"
 
 
-_Judged = tuple[Verdict, int | None]
+_Judged = tuple[calibration.Verdict, int | None]
 """A verdict, and how many samples would decide it where more than its width tells."""
 
 
@@ -130,6 +112,13 @@ class _Rule(NamedTuple):
     place: str
     what: str
     limit: dict[str, Any]
+    value: float
+
+    @property
+    def variable(self) -> str:
+        """The array of responses that a mean is of."""
+        gap = f"{self.quantity.partition('_gap')[0]}_vs_consensus"
+        return _AVERAGED.get(self.quantity, gap)
 
     @property
     def of_means(self) -> bool:
@@ -142,6 +131,14 @@ class _Rule(NamedTuple):
         return self.quantity.endswith("gap")
 
 
+class _Draws(TypedDict):
+    """How measures are computed."""
+
+    bins: int
+    level: float
+    resamples: int
+
+
 def check(
     scan: Scan | xr.Dataset | str | Path,
     /,
@@ -149,7 +146,7 @@ def check(
     models: Collection[str] | None = None,
     bins: int = 15,
     level: float = 0.95,
-    resamples: int = RESAMPLES,
+    resamples: int = calibration.RESAMPLES,
     **thresholds: float,
 ) -> list[Check]:
     """Check each model of a finished scan, or saved outputs, against thresholds.
@@ -199,11 +196,11 @@ def check(
         remedy = "set some, such as max_gap=0.02"
         raise InputError("thresholds", "at least one", "none", remedy=remedy)
     rules = [_rule(name, real_number(name, limit)) for name, limit in thresholds.items()]
-    draws = {
-        "bins": number_of_bins(bins),
-        "level": checked_level(real_number("level", level)),
-        "resamples": whole_number("resamples", resamples, 1),
-    }
+    draws = _Draws(
+        bins=number_of_bins(bins),
+        level=calibration.checked_level(real_number("level", level)),
+        resamples=whole_number("resamples", resamples, 1),
+    )
     if isinstance(scan, str | Path) and str(scan).endswith(OUTPUT_SUFFIXES):
         return _check_outputs(Path(scan), rules, draws, models or ())
     opened = load(scan) if isinstance(scan, str | Path) else scan
@@ -229,44 +226,43 @@ def configured_check(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
         table = table.get(name, {})
         if not isinstance(table, dict):
             raise InputError(path, "the table [tool.orbical.check]", f"{name} = {table!r}")
-    found = {str(name).replace("-", "_"): value for name, value in table.items()}
-    found |= {name: value for name, value in given.items() if value is not None}
-    if not isinstance(found.get("strict", False), bool):
-        raise InputError("strict", "true or false", repr(found["strict"]))
-    if not isinstance(found.get("models", []), list):
-        raise InputError("models", "a list of names", repr(found["models"]))
-    return found
+    options = {str(name).replace("-", "_"): value for name, value in table.items()}
+    options |= {name: value for name, value in given.items() if value is not None}
+    if not isinstance(options.get("strict", False), bool):
+        raise InputError("strict", "true or false", repr(options["strict"]))
+    if not isinstance(options.get("models", []), list):
+        raise InputError("models", "a list of names", repr(options["models"]))
+    return options
 
 
 def _rule(name: str, limit: float) -> _Rule:
     side, _, rest = name.partition("_")
-    limits = {"maximum" if side == "max" else "minimum": float(limit)}
+    limits = {"maximum" if side == "max" else "minimum": float(limit)}, float(limit)
     if side in ("max", "min") and rest in _WHOLE:
         place = "worst" if rest == "accuracy_drop" else "mean"
-        return _Rule(name, rest, place, _WHOLE[rest], limits)
+        return _Rule(name, rest, place, _WHOLE[rest], *limits)
     place, _, measure = rest.partition("_")
     if place not in PLACES:
         place, measure = "mean", rest
     if side in ("max", "min") and measure in ("accuracy", "score") and place != "pooled":
-        return _Rule(name, measure, place, f"{measure}, {PLACES[place]}", limits)
-    from .calibration import MEASURES, list_measures
-
-    if rest in MEASURES:
+        return _Rule(name, measure, place, f"{measure}, {PLACES[place]}", *limits)
+    if rest in calibration.MEASURES:
         place, measure = "mean", rest
     measure = _ALIASES.get(measure, measure)
-    if side not in ("max", "min") or measure not in MEASURES:
+    if side not in ("max", "min") or measure not in calibration.MEASURES:
         side = side if side in ("max", "min") else "max"
         kinds = ("pair", "outputs", "regression", "aleatoric")
-        names = *_WHOLE, *_ALIASES, *(entry.name for entry in list_measures(*kinds))
+        names = *_WHOLE, *_ALIASES, *(entry.name for entry in calibration.list_measures(*kinds))
         named = {f"{side}_{one}" for one in names}
         error = unknown_name("threshold", name, named, cutoff=0.7)  # all begin alike
         own = "(your own measure is known once its module is imported: see the option import)"
         raise error.about("threshold", remedy=f"{error.remedy} {own}".strip())
-    return _Rule(name, measure, place, f"{MEASURES[measure].title}, {PLACES[place]}", limits)
+    what = f"{calibration.MEASURES[measure].title}, {PLACES[place]}"
+    return _Rule(name, measure, place, what, *limits)
 
 
 def _check_scan(
-    scan: Scan | xr.Dataset, rules: list[_Rule], draws: dict[str, Any], models: Collection[str]
+    scan: Scan | xr.Dataset, rules: list[_Rule], draws: _Draws, models: Collection[str]
 ) -> list[Check]:
     arrays = arrays_of(scan)
     failed = _failed(scan, arrays)
@@ -275,9 +271,9 @@ def _check_scan(
     own = {rule.name for rule in rules}
     rules = [one for rule in rules for one in _of_each_quantity(rule, arrays, own)]
     for rule in rules:
-        _check_limit(rule, arrays)
+        calibration.measure_limit(rule.name, rule.value, _bounds(rule, arrays))
     return [
-        _row(rule, model, arrays.samples, found, failed=failed[model])
+        _check_of(rule, model, arrays.samples, found, failed=failed[model])
         for rule in rules
         for model, found in _verdicts(scan, rule, draws).items()
         if not models or model in models
@@ -291,7 +287,7 @@ def _of_each_quantity(rule: _Rule, arrays: ScanArrays, own: set[str]) -> list[_R
     """
     gaps = {name: what for name, what in _WHOLE.items() if name.endswith("_gap")}
     each = [rule._replace(quantity=name, what=what) for name, what in gaps.items()]
-    scanned = [one for one in each if rule.quantity == "gap" and _variable(one) in arrays]
+    scanned = [one for one in each if rule.quantity == "gap" and one.variable in arrays]
     if not scanned:
         return [rule]
     return [one for one in scanned if rule.name.replace("gap", one.quantity) not in own]
@@ -313,92 +309,87 @@ def _failed(scan: Scan | xr.Dataset, arrays: ScanArrays) -> dict[str, int]:
     return {name: len(failures) for name, failures in scan.failures.items()}
 
 
-def _row(rule: _Rule, model: str, samples: int, found: _Judged, **about: Any) -> Check:
+def _check_of(rule: _Rule, model: str, samples: int, found: _Judged, **about: Any) -> Check:
     judged, needed = found
     if needed is None and judged.outcome == "inconclusive":  # by its width
         end = judged.high if judged.value < judged.limit else judged.low
         level = 1 - (1 - judged.level) / judged.positions
-        needed = samples_to_decide_by_width(judged.value, end, judged.limit, samples, level)
+        ends = judged.value, end, judged.limit
+        needed = calibration.samples_to_decide_by_width(*ends, samples, level)
     about = {"name": rule.name, "what": rule.what, **about, **vars(judged)}
     return Check(model=model, samples=samples, needed=needed, **about)
 
 
 def _check_outputs(
-    path: Path, rules: list[_Rule], draws: dict[str, Any], models: Collection[str]
+    path: Path, rules: list[_Rule], draws: _Draws, models: Collection[str]
 ) -> list[Check]:
-    from .calibration import MEASURES, list_measures, measure_table, top_label
-
     for name in models:
         check_name("model", name, [path.stem])
     outputs = read_outputs(path)
     kinds = ("regression", "aleatoric") if "mean" in outputs else ("pair", "outputs")
-    known = [entry.name for entry in list_measures(*kinds, listed="table")]
+    known = [entry.name for entry in calibration.list_measures(*kinds, listed="table")]
     for rule in rules:
-        if rule.place in ("worst", "pooled") or rule.quantity not in MEASURES:
+        if rule.place in ("worst", "pooled") or rule.quantity not in calibration.MEASURES:
             got = f"saved outputs in {str(path)!r}, which have no orbit"
             remedy = "set thresholds of measures, such as max_ece"
             raise InputError(rule.name, "a scan for it", got, remedy=remedy)
         if rule.quantity not in known:
             raise unknown_name(f"{rule.name}: of these outputs", rule.quantity, known)
-        _check_limit(rule)
-    found = measure_table(outputs, **draws, only={rule.quantity for rule in rules})
-    level = draws["level"]
+        calibration.measure_limit(rule.name, rule.value, _bounds(rule))
+    measured = calibration.measure_table(outputs, **draws, only={rule.quantity for rule in rules})
+    level, size = draws["level"], len(next(iter(outputs.values())))
     checked = []
     for rule in rules:
-        if rule.quantity not in found:
+        if rule.quantity not in measured:
             problem = f"cannot be computed of the outputs in {str(path)!r}"
             raise InputError(rule.name, problem=problem)
-        row, title = found[rule.quantity], MEASURES[rule.quantity].title
-        size = len(next(iter(outputs.values())))
+        row, title = measured[rule.quantity], calibration.MEASURES[rule.quantity].title
         if rule.quantity == "accuracy":
-            judged = _of_terms([top_label(**outputs)[1].numpy()], _bounds(rule), rule, level)
+            correct = calibration.top_label(**outputs)[1].numpy()
+            judged = _verdict_on_terms([correct], _bounds(rule), rule, level)
         else:
             ends = float(row.value), float(row.low), float(row.high)
-            judged = judge(*ends, **rule.limit, level=level, caution=row.caution), None
-        checked.append(_row(rule, path.stem, size, judged, what=title))
+            judged = calibration.judge(*ends, **rule.limit, level=level, caution=row.caution), None
+        checked.append(_check_of(rule, path.stem, size, judged, what=title))
     return checked
 
 
-def _verdicts(scan: Scan | xr.Dataset, rule: _Rule, draws: dict[str, Any]) -> dict[str, _Judged]:
+def _verdicts(scan: Scan | xr.Dataset, rule: _Rule, draws: _Draws) -> dict[str, _Judged]:
     if rule.of_means:
-        return _of_means(scan, rule, draws["level"])
-    from .calibration import MEASURES, verdict
-
-    entry = MEASURES[rule.quantity]
-    options = {name: draws[name] for name in ("level", "resamples")}
-    options |= entry.accepted({"bins": draws["bins"]})
+        return _verdicts_on_means(scan, rule, draws["level"])
+    entry = calibration.MEASURES[rule.quantity]
+    options = entry.accepted({"bins": draws["bins"]}) | rule.limit
+    options |= {"level": draws["level"], "resamples": draws["resamples"]}
     try:
-        judged = verdict(scan, entry, place=rule.place, **rule.limit, **options)
+        judged = calibration.verdict(scan, entry, place=rule.place, **options)
     except InputError as error:
         raise error.about(rule.name) from error
     return {model: (each, None) for model, each in judged.items()}
 
 
-def _of_means(scan: Scan | xr.Dataset, rule: _Rule, level: float) -> dict[str, _Judged]:
+def _verdicts_on_means(scan: Scan | xr.Dataset, rule: _Rule, level: float) -> dict[str, _Judged]:
     """Judge a mean over samples of each model."""
     arrays = arrays_of(scan)
     if rule.quantity == "changed":
-        from .nero import answer_names, changes_are_binary, sample_changes
-
-        if not answer_names(arrays):
+        if not nero.answer_names(arrays):
             expected = "predictions that are classes, texts or boxes"
             remedy = "use max_gap, or orbical.nero.consistency with a tolerance"
             raise InputError(rule.name, expected, f"a scan of {arrays.task}", remedy=remedy)
-        rows = sample_changes(arrays)["changed"]
-        binary = changes_are_binary(arrays)
+        rows = nero.sample_changes(arrays)["changed"]
+        binary = nero.changes_are_binary(arrays)
         return {
-            model: _of_terms([known_terms(values, binary)], _bounds(rule), rule, level)
+            model: _verdict_on_terms([nero.known_terms(values, binary)], _bounds(rule), rule, level)
             for model, values in zip(arrays.models, rows, strict=True)
         }
-    bounds, name = _bounds(rule, arrays), _variable(rule)
-    least = least_response(arrays, name) if bounds is None and name in arrays else None
+    bounds, name = _bounds(rule, arrays), rule.variable
+    least = nero.least_response(arrays, name) if bounds is None and name in arrays else None
     return {
-        model: _of_terms(list(_terms(arrays, rule, place)), bounds, rule, level, least)
+        model: _verdict_on_terms(list(_terms(arrays, rule, place)), bounds, rule, level, least)
         for place, model in enumerate(arrays.models)
     }
 
 
-def _of_terms(
+def _verdict_on_terms(
     columns: list[np.ndarray],
     bounds: tuple[float, float] | None,
     rule: _Rule,
@@ -406,22 +397,21 @@ def _of_terms(
     least: float | None = None,
 ) -> _Judged:
     """Judge the mean of terms `[n]`; at the worst of K elements, each end at a corrected level."""
-    highest = "maximum" in rule.limit
+    highest, lowest = "maximum" in rule.limit, -np.inf if least is None else least
+    within = {} if bounds is None else {"low": bounds[0], "high": bounds[1]}
 
-    def interval(terms: np.ndarray, level: float) -> MeanEnds[Any]:
-        if bounds is not None:
-            return MeanEnds(bounded_mean_interval(terms, level, low=bounds[0], high=bounds[1]))
-        from .calibration import unbounded_mean_interval
+    def interval(terms: np.ndarray, level: float) -> calibration.MeanEnds[Any]:
+        if bounds is None:
+            return calibration.unbounded_mean_interval(terms, level, low=lowest)
+        return calibration.MeanEnds(calibration.bounded_mean_interval(terms, level, **within))
 
-        return unbounded_mean_interval(terms, level, low=-np.inf if least is None else least)
-
-    extremes, found = mean_at_worst(columns, interval, level, highest)
+    extremes, of_columns = nero.mean_at_worst(columns, interval, level, highest)
     if rule.of_squares:
         extremes = np.sqrt(extremes.clip(0))
-    caution: str = next((one.caution for one in found if one.caution), "")
+    caution: str = next((one.caution for one in of_columns if one.caution), "")
     value, low, high = map(float, extremes)
-    kept: dict[str, Any] = {"positions": len(columns), "level": level, "caution": caution}
-    judged = judge(value, low, high, **rule.limit, **kept)
+    about: dict[str, Any] = {"positions": len(columns), "level": level, "caution": caution}
+    judged = calibration.judge(value, low, high, **rule.limit, **about)
     corrected = 1 - (1 - level) / len(columns)
     # So many show a failure of one in ten, with the probability of one end.
     enough = int(np.ceil(np.log((1 - corrected) / 2) / np.log1p(-_SEEN)))
@@ -429,18 +419,10 @@ def _of_terms(
         return replace(judged, outcome="inconclusive"), enough
     if judged.outcome != "inconclusive" or bounds is None:
         return judged, None
-    worst = columns[int((np.nanargmax if highest else np.nanargmin)([one[0] for one in found]))]
+    means = [one[0] for one in of_columns]
+    worst = columns[int((np.nanargmax if highest else np.nanargmin)(means))]
     limit = judged.limit**2 if rule.of_squares else judged.limit
-    return judged, samples_to_decide(worst, limit, corrected, low=bounds[0], high=bounds[1])
-
-
-def _variable(rule: _Rule) -> str:
-    return _AVERAGED.get(rule.quantity, f"{rule.quantity.partition('_gap')[0]}_vs_consensus")
-
-
-def _check_limit(rule: _Rule, arrays: ScanArrays | None = None) -> None:
-    (limit,) = rule.limit.values()
-    measure_limit(rule.name, limit, _bounds(rule, arrays))
+    return judged, calibration.samples_to_decide(worst, limit, corrected, **within)
 
 
 def _bounds(rule: _Rule, arrays: ScanArrays | None = None) -> tuple[float, float] | None:
@@ -448,20 +430,18 @@ def _bounds(rule: _Rule, arrays: ScanArrays | None = None) -> tuple[float, float
     if rule.quantity in _RANGES:
         return _RANGES[rule.quantity]
     if arrays is not None and rule.of_means:
-        return response_bounds(arrays, _variable(rule))
-    from .calibration import MEASURES
-
-    return MEASURES[rule.quantity].bounds
+        return nero.response_bounds(arrays, rule.variable)
+    return calibration.MEASURES[rule.quantity].bounds
 
 
 def _terms(arrays: ScanArrays, rule: _Rule, model: int) -> Iterator[np.ndarray]:
     """Yield what is averaged over samples: one column of known terms, or one for each element."""
-    name = _variable(rule)
+    name = rule.variable
     if name not in arrays:
         if rule.quantity in _AVERAGED:
             expected = "a labeled scan whose predictions are right or wrong"
-            remedy = ", or ".join(_averages(arrays))
-            raise InputError(rule.name, expected, f"another one, of {arrays.task}", remedy=remedy)
+            got = f"another one, of {arrays.task}"
+            raise InputError(rule.name, expected, got, remedy=_remedy(arrays))
         wanted = rule.quantity.partition("_gap")[0]
         raise InputError(rule.name, f"a scan with {wanted}", f"one without {name!r}")
     identity, weights = arrays.group.identity, arrays.group.weights
@@ -472,30 +452,29 @@ def _terms(arrays: ScanArrays, rule: _Rule, model: int) -> Iterator[np.ndarray]:
 
     binary = rule.quantity == "accuracy" or arrays.dtype(name).kind == "b"
     if rule.quantity == "gap":
-        yield known_terms(column(np.square))
+        yield nero.known_terms(column(np.square))
     elif rule.quantity not in _AVERAGED:
-        yield known_terms(column(lambda part: _mean_square(part, weights)))
+        yield nero.known_terms(column(lambda part: _mean_square(part, weights)))
     elif rule.place == "mean":
-        yield known_terms(column(lambda part: orbit_moments(part, weights)[0]))
+        yield nero.known_terms(column(lambda part: nero.orbit_moments(part, weights)[0]))
     elif rule.place == "identity":
-        yield known_terms(column(lambda part: part[:, identity]), binary)
+        yield nero.known_terms(column(lambda part: part[:, identity]), binary)
     else:
         drop = rule.quantity == "accuracy_drop"
         upright = column(lambda part: part[:, identity]) if drop else 0.0
-        for each in element_columns(arrays, name, model):
-            yield known_terms(upright - each if drop else each, binary and not drop)
+        for each in nero.element_columns(arrays, name, model):
+            yield nero.known_terms(upright - each if drop else each, binary and not drop)
 
 
-def _averages(arrays: ScanArrays) -> Iterator[str]:
-    """Yield what helps where a scan lacks an average: labels, or a limit for one that it has."""
-    if "score" not in arrays:
-        yield "scan data with labels"
+def _remedy(arrays: ScanArrays) -> str:
+    """Return what helps where a scan lacks an average: labels, or a limit for one that it has."""
     known = [name for name, variable in _AVERAGED.items() if variable in arrays]
-    if known:
-        yield f"set a limit for its {' or '.join(known)}, such as max_{known[0]}"
+    labels = "" if "score" in arrays else "scan data with labels"
+    other = f"set a limit for its {' or '.join(known)}, such as max_{known[0]}" if known else ""
+    return ", or ".join(filter(None, [labels, other]))
 
 
 def _mean_square(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return each sample's mean square over its orbit; a single answer is its own consensus."""
     alone = (~np.isnan(values)).sum(1) < min(2, values.shape[1])
-    return np.where(alone, np.nan, orbit_moments(np.square(values), weights)[0])
+    return np.where(alone, np.nan, nero.orbit_moments(np.square(values), weights)[0])

@@ -82,6 +82,13 @@ def embed(
         InputError: if a name is unknown, or there are too few finished samples.
         MissingExtra: if UMAP is not installed.
 
+    See Also:
+        representatives: Samples that are spread over a map.
+        orbical.nero.responses: What is embedded.
+
+    References:
+        Zhao et al., Evaluating Machine Learning Models with NERO, section 2.4.
+
     Example:
         >>> import orbical as ob, torch
         >>> images, labels = ob.datasets.digits()
@@ -104,28 +111,24 @@ def embed(
         check_name("model", model, arrays.models)
     chosen = [*range(len(arrays.models))] if model is None else [arrays.models.index(model)]
     apart = points == "responses"
-    found = moments(arrays, str(like.name))
-    components = principal_components(
-        arrays,
-        str(like.name),
-        [[one] for one in chosen] if apart else [chosen],
-        found,
-        embedding_components(method, dims),
-    )
+    name, most = str(like.name), embedding_components(method, dims)
+    sums = moments(arrays, name)
+    sets = [[place] for place in chosen] if apart else [chosen]
+    components = principal_components(arrays, name, sets, sums, most)
     finished = np.isfinite(components.scores).all(-1)
     least = max(4, dims + 1)
     if finished.sum() < least:
         raise InputError("scan", f"{least} or more finished samples to embed", finished.sum())
     placed = np.full((*finished.shape, dims), np.nan)
     placed[finished] = embedded_positions(components.scores[finished], method, dims, seed)
-    shown = [found.orbit_mean[chosen], found.orbit_variance[chosen]]
+    shown = [sums.orbit_mean[chosen], sums.orbit_variance[chosen]]
     lead: tuple[str, ...] = ("model", "sample") if apart else ("sample",)
     if not apart:
         placed, shown = placed[0], [mean_over_models(values) for values in shown]
     coords = {
-        name: one.isel(model=chosen, missing_dims="ignore")
-        for name, one in like.coords.items()
-        if one.dims and {*one.dims} <= {*lead}
+        name: coord.isel(model=chosen, missing_dims="ignore")
+        for name, coord in like.coords.items()
+        if coord.dims and {*coord.dims} <= {*lead}
     }
     if model is not None and not apart:
         coords["model"] = like["model"][chosen[0]]
@@ -135,19 +138,10 @@ def embed(
         for key in ("metric", "meaning", "units", "limits", "models", "group", "higher_is_better")
         if key in like.attrs
     }
-    return xr.DataArray(
-        placed,
-        {**coords, "mean": (lead, shown[0]), "variance": (lead, shown[1])},
-        (*lead, "component"),
-        name=method,
-        attrs={
-            "method": method,
-            "seed": seed,
-            "missing": int((~finished).sum()),
-            "explained": components.explained,
-            **about,
-        },
-    )
+    about |= {"method": method, "seed": seed, "explained": components.explained}
+    about["missing"] = int((~finished).sum())
+    coords |= {"mean": (lead, shown[0]), "variance": (lead, shown[1])}
+    return xr.DataArray(placed, coords, (*lead, "component"), name=method, attrs=about)
 
 
 def representatives(embedding: xr.DataArray, count: int = 6) -> Array:
@@ -165,6 +159,9 @@ def representatives(embedding: xr.DataArray, count: int = 6) -> Array:
     Raises:
         InputError: if the map has fewer samples.
 
+    See Also:
+        embed: The map.
+
     Example:
         >>> import xarray as xr
         >>> places = [[0.0, 0], [1, 1], [2, 2], [1.1, 1]]
@@ -173,11 +170,10 @@ def representatives(embedding: xr.DataArray, count: int = 6) -> Array:
     """
     count = whole_number("count", count, 1)
     if not {"sample", "component"} <= {*getattr(embedding, "dims", ())}:
-        raise InputError(
-            "embedding", "[sample, component] from orbical.embedding.embed", type(embedding)
-        )
-    one = embedding.isel(model=0) if "model" in embedding.dims else embedding
-    places = one.transpose("sample", "component").values
+        expected = "[sample, component] from orbical.embedding.embed"
+        raise InputError("embedding", expected, type(embedding))
+    first = embedding.isel(model=0) if "model" in embedding.dims else embedding
+    places = first.transpose("sample", "component").values
     known = np.flatnonzero(np.isfinite(places).all(1))
     if len(known) < count:
         raise InputError("count", f"at most {len(known)} samples", count)
@@ -308,10 +304,8 @@ def _ica(scores: Array, dims: int, seed: int) -> Array:
     from sklearn.decomposition import FastICA
 
     kept = scores[:, :dims]
-    found = FastICA(
-        n_components=kept.shape[1], whiten="unit-variance", random_state=seed, max_iter=1000
-    ).fit_transform(kept)
-    return np.asarray(found)
+    ica = FastICA(kept.shape[1], whiten="unit-variance", random_state=seed, max_iter=1000)
+    return np.asarray(ica.fit_transform(kept))
 
 
 def _tsne(scores: Array, dims: int, seed: int) -> Array:
@@ -319,29 +313,20 @@ def _tsne(scores: Array, dims: int, seed: int) -> Array:
     from sklearn.manifold import TSNE
 
     start = _first(scores, dims)
-    start = start / start[:, 0].std() * 1e-4
-    found = TSNE(
-        dims,
-        perplexity=min(30.0, (len(scores) - 1) / 3),
-        init=start.astype(np.float32),
-        method="barnes_hut",
-        random_state=seed,
-    ).fit_transform(scores[:, :50].astype(np.float32))
-    return np.asarray(found, np.float64)
+    start = (start / start[:, 0].std() * 1e-4).astype(np.float32)
+    perplexity = min(30.0, (len(scores) - 1) / 3)
+    tsne = TSNE(dims, perplexity=perplexity, init=start, random_state=seed)
+    return np.asarray(tsne.fit_transform(scores.astype(np.float32)), np.float64)
 
 
 def _umap(scores: Array, dims: int, seed: int) -> Array:
     """Keep neighbors together (UMAP; approximate neighbors for many points)."""
     umap = import_extra("umap", "umap", "the embedding 'umap'", "umap-learn")
     start = _first(scores, dims)
-    found = umap.UMAP(
-        n_neighbors=min(NEIGHBORS, len(scores) - 1),
-        n_components=dims,
-        init=start / np.abs(start).max() * 10,
-        random_state=seed,
-        n_jobs=1,
-    ).fit_transform(scores.astype(np.float32))
-    return np.asarray(found, np.float64)
+    start = start / np.abs(start).max() * 10
+    neighbors = min(NEIGHBORS, len(scores) - 1)
+    mapper = umap.UMAP(neighbors, dims, init=start, random_state=seed, n_jobs=1)
+    return np.asarray(mapper.fit_transform(scores.astype(np.float32)), np.float64)
 
 
 def _isomap(scores: Array, dims: int, seed: int) -> Array:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable
 from functools import wraps
 from pathlib import Path
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import Literal, ParamSpec, TypeGuard, TypeVar
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -74,7 +74,7 @@ class InputError(OrbicalError, ValueError):
         return InputError(argument, self.expected, self.got, remedy=remedy, problem=self.problem)
 
 
-def _in_words(got: Any) -> str:
+def _in_words(got: object) -> str:
     if isinstance(got, type):
         return got.__name__
     if hasattr(got, "dtype") and hasattr(got, "shape") and not isinstance(got, numbers.Number):
@@ -201,7 +201,7 @@ class WithUsage:
     orbical.errors.InputError: Few: too many positional arguments; call Few(*, number=15)
     """
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         if "__init__" in vars(cls):
             cls.__init__ = with_usage()(cls.__init__)  # type: ignore[method-assign]
@@ -216,7 +216,7 @@ def check_type(argument: str, value: object, kind: type, expected: str) -> None:
         raise InputError(argument, expected, type(value))
 
 
-def whole_number(argument: str, value: Any, least: int = 1, other: str = "") -> int:
+def whole_number(argument: str, value: object, least: int = 1, other: str = "") -> int:
     """Return an integer that is large enough, or raise; `other` names what else was possible.
 
     >>> whole_number("bins", 15.0)
@@ -230,7 +230,7 @@ def whole_number(argument: str, value: Any, least: int = 1, other: str = "") -> 
 MOST_BINS = 1 << 16
 
 
-def number_of_bins(value: Any) -> int:
+def number_of_bins(value: object) -> int:
     """Return a number of bins, or raise; memory grows with it, and no data fill so many.
 
     >>> number_of_bins(15)
@@ -256,7 +256,7 @@ _WITHIN: dict[str, Callable[[float], bool]] = {
 }
 
 
-def real_number(argument: str, value: Any, within: Range = "", what: str = "a number") -> float:
+def real_number(argument: str, value: object, within: Range = "", what: str = "a number") -> float:
     """Return a finite number within a range, or raise; integers stay integers.
 
     >>> real_number("level", 0.95, "in (0, 1)")
@@ -264,14 +264,14 @@ def real_number(argument: str, value: Any, within: Range = "", what: str = "a nu
     """
     if not _is_finite(value) or not _WITHIN[within](value):
         raise InputError(argument, f"{what} {within}".rstrip(), repr(value))
-    result: float = value
-    return result
+    return value
 
 
 _LARGEST = sys.float_info.max  # a constant: torch 2.5 cannot compile the attribute
 
 
-def _is_finite(value: Any) -> bool:
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    real = value if isinstance(value, int) else float(value) if number else 0.0  # of any width
-    return number and -_LARGEST <= real <= _LARGEST
+def _is_finite(value: object) -> TypeGuard[float]:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return False
+    real = value if isinstance(value, int) else float(value)  # of any width
+    return -_LARGEST <= real <= _LARGEST

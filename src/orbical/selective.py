@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from . import calibration
 from ._arrays import ArrayLike, as_array
 from ._lazy import xr
-from .calibration import bounded_mean_interval
 from .errors import InputError
 from .store import Scan
 
@@ -101,7 +101,7 @@ def risk_coverage(score: ArrayLike, correct: ArrayLike, *, level: float = 0.95) 
     steps = torch.arange(1, size + 1, dtype=torch.float64)
     reach = (1 / steps).flip(0).cumsum(0).flip(0)
     terms = wrong * _mean_by(ties, reach)
-    area, low, high = bounded_mean_interval(terms, level, low=0.0, high=float(reach[0]))
+    area, low, high = calibration.bounded_mean_interval(terms, level, low=0.0, high=float(reach[0]))
     best = float((reach * (steps > size - wrong.sum())).mean())
     risk = _mean_by(ties, wrong).cumsum(0) / steps
     return RiskCoverage(
@@ -118,6 +118,12 @@ def aurc(score: ArrayLike, correct: ArrayLike) -> float:
 
     Returns:
         The area.
+
+    See Also:
+        risk_coverage: The whole curve, and an interval of the area.
+
+    References:
+        Geifman and El-Yaniv, Selective classification for deep neural networks, NeurIPS 2017.
 
     Example:
         >>> round(aurc([0.9, 0.8, 0.7, 0.6], [True, True, False, True]), 3)
@@ -146,6 +152,10 @@ def rejection(
     Returns:
         A curve for each score.
 
+    See Also:
+        risk_coverage: The curve of any score of trust.
+        along_orbit: The area under the curve of the confidence at each element.
+
     Example:
         >>> import orbical as ob
         >>> images, labels = ob.datasets.digits()
@@ -155,12 +165,11 @@ def rejection(
         >>> list(ob.selective.rejection(scan))
         ['confidence', 'orbit confidence', 'agreement', 'stability']
     """
-    from .calibration import model_index, pairs_at_element, pairs_of
     from .nero import consistency
 
-    _, arrays = pairs_of(scan)
-    number = model_index(arrays, model)
-    sure, hit = pairs_at_element(arrays, number, arrays.group.identity)
+    _, arrays = calibration.pairs_of(scan)
+    number = calibration.model_index(arrays, model)
+    sure, hit = calibration.pairs_at_element(arrays, number, arrays.group.identity)
     done = ~np.isnan(sure)
     scores = {"confidence": sure}
     if "class" in arrays.dims.get("consensus", ()):
@@ -184,6 +193,10 @@ def along_orbit(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.DataArray
         `[model, element]`, with the coordinates `low`, `high` and `calibrated`: the AURC of the
         best order of samples at this accuracy.
 
+    See Also:
+        rejection: Other scores of trust than the confidence.
+        orbical.calibration.along_orbit: A measure of calibration at each element.
+
     Example:
         >>> import orbical as ob
         >>> images, labels = ob.datasets.digits()
@@ -194,28 +207,27 @@ def along_orbit(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.DataArray
         >>> dict(found.sizes), bool((found["calibrated"] <= found).all())
         ({'model': 1, 'element': 4}, True)
     """
-    from .calibration import along_elements, pair_blocks, pairs_of
-
-    confidence, arrays = pairs_of(scan)
+    confidence, arrays = calibration.pairs_of(scan)
     shape = (confidence.sizes["model"], confidence.sizes["element"])
     ends = {name: np.full(shape, np.nan) for name in ("aurc", "low", "high", "best")}
     for model in range(shape[0]):
-        for run, sure, hit in pair_blocks(arrays, model):
-            for place, (z, y) in enumerate(zip(sure, hit, strict=True), run.start):
-                if (~np.isnan(z)).any():
-                    found = risk_coverage(z[~np.isnan(z)], y[~np.isnan(z)] > 0, level=level)
+        for run, sure, hit in calibration.pair_blocks(arrays, model):
+            for place, (score, right) in enumerate(zip(sure, hit, strict=True), run.start):
+                known = ~np.isnan(score)
+                if known.any():
+                    curve = risk_coverage(score[known], right[known] > 0, level=level)
                     for name, values in ends.items():
-                        values[model, place] = getattr(found, name)
-    about = {key: part for key, part in confidence.attrs.items() if key != "limits"}
-    about |= {
+                        values[model, place] = getattr(curve, name)
+    about = confidence.attrs | {
         "metric": "aurc",
         "meaning": "area under the risk-coverage curve",
         "statistic": "",
         "higher_is_better": False,
         "band": "band: interval of the AURC; dotted: the best order of the samples",
     }
+    about.pop("limits", None)
     more = {"low": ends["low"], "high": ends["high"], "calibrated": ends["best"]}
-    return along_elements("aurc", confidence, ends["aurc"], more, about)
+    return calibration.along_elements("aurc", confidence, ends["aurc"], more, about)
 
 
 def _ranked(score: ArrayLike, correct: ArrayLike) -> tuple[Tensor, Tensor]:
@@ -223,15 +235,11 @@ def _ranked(score: ArrayLike, correct: ArrayLike) -> tuple[Tensor, Tensor]:
     given = as_array("score", score).detach().double().cpu()
     hit = as_array("correct", correct).detach().double().cpu()
     if given.ndim != 1 or not len(given) or hit.shape != given.shape:
-        raise InputError(
-            "score, correct",
-            "two arrays of shape [N]",
-            f"{tuple(given.shape)} and {tuple(hit.shape)}",
-        )
+        got = f"{tuple(given.shape)} and {tuple(hit.shape)}"
+        raise InputError("score, correct", "two arrays of shape [N]", got)
     if bool(given.isnan().any()) or bool(((hit != 0) & (hit != 1)).any()):
-        raise InputError(
-            "score, correct", "numbers and booleans (or 0 and 1)", "NaN or other values"
-        )
+        expected = "numbers and booleans (or 0 and 1)"
+        raise InputError("score, correct", expected, "NaN or other values")
     ordered, order = given.sort(descending=True, stable=True)
     _, ties = torch.unique_consecutive(ordered, return_inverse=True)
     return 1 - hit[order], ties

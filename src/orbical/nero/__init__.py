@@ -45,7 +45,6 @@ __all__ = [
 ]  # fmt: skip
 
 if TYPE_CHECKING:
-    from .agreement import binary_rates, quadratic_kappa
     from .along_orbits import aggregate, individual
     from .averages import averaged_over_orbit, averaging, evenly_spaced
     from .changes import (
@@ -56,6 +55,7 @@ if TYPE_CHECKING:
         consistency,
         sample_changes,
     )
+    from .classification_scores import binary_rates, quadratic_kappa
     from .failure_search import Failure, Failures, failures
     from .headlines import headline, headline_of, headline_words, mean_curves
     from .molecules import Violation, molecule_name, score_scope, violations
@@ -66,7 +66,7 @@ else:  # means over orbits need neither torch nor tasks
     __getattr__ = lazy_exports(
         __name__,
         {
-            "agreement": "binary_rates quadratic_kappa",
+            "classification_scores": "binary_rates quadratic_kappa",
             "along_orbits": "aggregate individual",
             "averages": "averaged_over_orbit averaging evenly_spaced",
             "changes": "SHARES answer_names changed_share changes_are_binary consistency "

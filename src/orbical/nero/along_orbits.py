@@ -38,6 +38,14 @@ def aggregate(
     Raises:
         InputError: if there is no such metric or coordinate.
 
+    See Also:
+        individual: The responses of single samples.
+        summary: The same in a few numbers.
+        orbical.figures.aggregate: The figure.
+
+    References:
+        Zhao et al., Evaluating Machine Learning Models with NERO, section 2.2 and figure 4.
+
     Example:
         >>> import orbical as ob, torch
         >>> images, labels = ob.datasets.digits()
@@ -47,20 +55,14 @@ def aggregate(
         >>> by_digit = ob.nero.aggregate(scan, by="label")
         >>> dict(by_digit.sizes), by_digit.attrs["meaning"]
         ({'model': 1, 'label': 10, 'element': 8}, 'probability of the true class')
-
-    Paper: section 2.2 and figure 4.
     """
     like, arrays = responses(scan, metric), arrays_of(scan)
     name = str(like.name)
     if arrays.dtype(name).kind in "iu":
-        raise InputError(
-            "metric",
-            "one that has a mean, such as 'score', 'confidence' or 'correct'",
-            f"{metric!r}, which are class indices",
-        )
+        expected = "one that has a mean, such as 'score', 'confidence' or 'correct'"
+        raise InputError("metric", expected, f"{metric!r}, which are class indices")
     coords = {coord: one for coord, one in like.coords.items() if "sample" not in one.dims}
-    dims = [*like.dims]
-    dims.remove("sample")
+    dims = [dim for dim in like.dims if dim != "sample"]
     sets = None
     if by is None:
         sums = sums_over(arrays, name)
@@ -74,11 +76,11 @@ def aggregate(
         dims.insert(-1, by)
     values_of = values_over(arrays, name, sets) if interval else None
     least = least_response(arrays, name)
-    found = sums.interval(response_bounds(arrays, name), least, level, values_of)
-    said = np.broadcast_to(np.asarray(found.caution, dtype=str), found[0].shape)
+    mean_ends = sums.interval(response_bounds(arrays, name), least, level, values_of)
+    cautions = np.broadcast_to(np.asarray(mean_ends.caution, dtype=str), mean_ends[0].shape)
     mean, *ends = (
         (part if by else part[:, 0]) if "model" in dims else (part[0] if by else part[0, 0])
-        for part in (*found, said)
+        for part in (*mean_ends, cautions)
     )
     if interval:
         names = ("low", "high", "caution")
@@ -103,6 +105,12 @@ def individual(
     Raises:
         InputError: if there is no such sample or metric.
 
+    See Also:
+        aggregate: The mean over samples.
+
+    References:
+        Zhao et al., Evaluating Machine Learning Models with NERO, section 2.3 and figure 5.
+
     Example:
         >>> import orbical as ob, torch
         >>> images, labels = ob.datasets.digits()
@@ -112,8 +120,6 @@ def individual(
         >>> third = ob.nero.individual(scan, 3)
         >>> third.dims, int(third.label)
         (('model', 'element'), 3)
-
-    Paper: section 2.3 and figure 5.
     """
     values = responses(scan, metric)
     count = values.sizes["sample"]
@@ -125,9 +131,9 @@ def individual(
         raise InputError("sample", f"0 to {count - 1}", wrong)
     if "sample" not in values.coords:
         values = values.assign_coords(sample=np.arange(count))
-    taken = values.isel(sample=chosen if chosen.ndim else int(chosen))
-    taken.attrs = _attributes(values, arrays_of(scan))
-    return taken
+    selected = values.isel(sample=chosen if chosen.ndim else int(chosen))
+    selected.attrs = _attributes(values, arrays_of(scan))
+    return selected
 
 
 def _attributes(values: xr.DataArray, arrays: ScanArrays) -> dict[str, object]:

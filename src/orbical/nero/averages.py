@@ -12,6 +12,7 @@ from ..calibration import bounded_mean_interval, compare_means, ece
 from ..errors import InputError, real_number
 from ..groups import Group
 from ..store import Scan, ScanArrays, arrays_of
+from .orbit_sums import table_of_models, with_ends
 
 _MEANINGS = {
     "accuracy": "accuracy of the averaged model",
@@ -61,6 +62,11 @@ def averaging(
     Raises:
         InputError: if the scan has no labels or probabilities, or its group is not closed.
 
+    See Also:
+        orbical.predictors.OrbitAverage: The averaged model itself.
+        enough_elements: How many elements a mean over the orbit needs.
+        order_averages: The same for orders of options.
+
     Example:
         >>> import orbical as ob, torch
         >>> images, labels = ob.datasets.digits()
@@ -73,7 +79,7 @@ def averaging(
     """
     arrays = arrays_of(scan)
     group = arrays.group
-    numbers = _checked(arrays, elements)
+    numbers = _element_numbers(arrays, elements)
     real_number("margin", margin, "> 0")
     rows = []
     for model in range(len(arrays.models)):
@@ -81,28 +87,23 @@ def averaging(
         probs = torch.from_numpy(stored).double()
         kept = probs.isfinite().all(-1).all(0)
         labels = torch.as_tensor(arrays.read("label")).long()[kept]
-        rows.append(_of_model(probs[:, kept], labels, numbers, group, bins, level, margin))
-    coords = {"model": arrays.models, "elements": numbers, "place": ["identity", "mean", "worst"]}
-    stacked = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
-    dims = ("model", "elements", "place")
-    found = {name: (dims[: values.ndim], values) for name, values in stacked.items()}
-    table = xr.Dataset({"cost": ("elements", numbers), **found}, coords=coords)
+        rows.append(_averages_of_model(probs[:, kept], labels, numbers, group, bins, level, margin))
+    places = ["identity", "mean", "worst"]
+    table = table_of_models(arrays, rows, {"elements": numbers, "place": places})
+    table = table.assign(cost=("elements", numbers))
     for variable in table.data_vars.values():
         variable.attrs = {"meaning": _MEANINGS.get(str(variable.name), "end of the interval")}
-    return table.assign_attrs(group=group.spec)
+    return table
 
 
-def _checked(arrays: ScanArrays, elements: Sequence[int] | None) -> list[int]:
+def _element_numbers(arrays: ScanArrays, elements: Sequence[int] | None) -> list[int]:
     """Return the numbers of elements, and refuse scans that cannot be averaged."""
     group = arrays.group
     for name in ("probabilities", "correct", "label"):
         if name not in arrays:
-            raise InputError(
-                "scan",
-                "a labeled classification with probabilities",
-                f"none of {name}",
-                remedy="scan labeled data with keep='probabilities'",
-            )
+            expected = "a labeled classification with probabilities"
+            remedy = "scan labeled data with keep='probabilities'"
+            raise InputError("scan", expected, f"none of {name}", remedy=remedy)
     if not group.closed:
         raise InputError("scan", "a closed group", f"{group.spec}, whose elements do not compose")
     size = len(group)
@@ -113,7 +114,7 @@ def _checked(arrays: ScanArrays, elements: Sequence[int] | None) -> list[int]:
     return sorted({1, size, *(divisors if elements is None else elements)})
 
 
-def _of_model(
+def _averages_of_model(
     along: torch.Tensor,
     labels: torch.Tensor,
     numbers: Sequence[int],
@@ -127,7 +128,7 @@ def _of_model(
     `along` are its probabilities `[K, N, C]`.
     """
     weight, mass = np.asarray(group.weights), torch.as_tensor(group.weights)
-    found: dict[str, list[object]] = {}
+    by_number: list[dict[str, object]] = []
     shares: dict[int, torch.Tensor] = {}
     for number in numbers:
         probs = averaged_over_orbit(along, group, number)
@@ -140,22 +141,20 @@ def _of_model(
         apart = ((probs - center).square().sum(-1) * mass[:, None]).sum(0)
         worst = int(curve.argmin())
         gain = compare_means(shares[number], shares[1], level=level)
-        for name, value in {
-            "accuracy": [curve[group.identity], curve @ weight, curve[worst]],
-            "ece": [error[group.identity], error @ weight, error.max()],
-            "gain": float(gain.difference),
-            "gain_low": float(gain.low),
-            "gain_high": float(gain.high),
-            "invariance_gap": float(apart.mean().sqrt()),
-        }.items():
-            found.setdefault(name, []).append(value)
+        by_number.append(
+            {
+                "accuracy": [curve[group.identity], curve @ weight, curve[worst]],
+                "ece": [error[group.identity], error @ weight, error.max()],
+                **with_ends("gain", map(float, (gain.difference, gain.low, gain.high))),
+                "invariance_gap": float(apart.mean().sqrt()),
+            }
+        )
     all_elements = max(shares)
     lost = np.stack([(shares[all_elements] - share).numpy() for share in shares.values()])
     at_most = bounded_mean_interval(lost, level, low=-1.0, high=1.0)[2]
-    enough = next(
-        (n for n, end in zip(shares, at_most, strict=True) if end <= margin), all_elements
-    )
-    return {name: np.array(values) for name, values in found.items()} | {"enough": np.array(enough)}
+    enough = [n for n, end in zip(shares, at_most, strict=True) if end <= margin]
+    table = {name: np.array([one[name] for one in by_number]) for name in by_number[0]}
+    return {**table, "enough": np.array([*enough, all_elements][0])}
 
 
 def evenly_spaced(group: Group, number: int) -> slice:
@@ -185,7 +184,6 @@ def averaged_over_orbit(probs: torch.Tensor, group: Group, number: int) -> torch
         return probs.mean(0).expand_as(probs)
     every, total = np.arange(size), torch.zeros_like(probs)
     for h in every[evenly_spaced(group, number)]:
-        total += probs[
-            torch.as_tensor(group.index_of(group[np.full(size, h)].compose(group[every])))
-        ]
+        composed = group[np.full(size, h)].compose(group[every])
+        total += probs[torch.as_tensor(group.index_of(composed))]
     return total / number

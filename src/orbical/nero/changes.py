@@ -11,7 +11,7 @@ from ..calibration import bounded_mean_interval
 from ..errors import InputError, real_number
 from ..store import FINISHED, Scan, ScanArrays, arrays_of, row_runs
 from ..tasks import answer_changes, answer_variables, code_changes
-from .orbit_sums import ROWS
+from .orbit_sums import ROWS, with_ends
 
 Array = np.ndarray
 
@@ -51,6 +51,10 @@ def consistency(
     Raises:
         InputError: if the task needs a tolerance and there is none.
 
+    See Also:
+        invariance_gap: How far outputs are from their mean.
+        orbical.flips: Search between the elements for a change.
+
     Example:
         >>> import orbical as ob, torch
         >>> images, labels = ob.datasets.digits()
@@ -67,10 +71,8 @@ def consistency(
     table: dict[str, object] = {}
     for name, values in sample_changes(arrays, tolerance).items():
         table[f"{name}_per_sample"] = (("model", "sample"), values)
-        binary = name == "changed" and changes_are_binary(arrays)
-        ends = changed_share(values, level, binary)
-        for end, part in zip(("", "_low", "_high"), ends, strict=True):
-            table[f"{name}{end}"] = (("model",), part)
+        ends = changed_share(values, level, name == "changed" and changes_are_binary(arrays))
+        table |= with_ends(name, (("model", part) for part in ends))
     result = xr.Dataset(table, coords={"model": arrays.models})
     result["changed"].attrs = {"meaning": "share of samples whose prediction changes on the orbit"}
     result["pairs"].attrs = {"meaning": "share of pairs of elements that disagree"}
@@ -87,12 +89,9 @@ def sample_changes(arrays: ScanArrays, tolerance: float | None = None) -> dict[s
     """Return both shares of each sample, `[M, N]`; NaN if it is unfinished."""
     names = answer_names(arrays)
     if not names and tolerance is None:
-        raise InputError(
-            "tolerance",
-            "one, since predictions of this task are numbers",
-            "None",
-            remedy="pass how far a prediction may be from the consensus, in the unit of the score",
-        )
+        expected = "one, since predictions of this task are numbers"
+        remedy = "pass how far a prediction may be from the consensus, in the unit of the score"
+        raise InputError("tolerance", expected, "None", remedy=remedy)
     better = bool(arrays.attributes(FINISHED).get("higher_is_better", False))
     shape = (len(arrays.models), arrays.samples)
     shares = {name: np.full(shape, np.nan) for name in SHARES}
@@ -130,6 +129,6 @@ def changed_share(
 ) -> tuple[Array, Array, Array]:
     """Return the mean share `[M]` of finished samples `[M, N]`, and the ends of its interval."""
     rows = (row[~np.isnan(row)] for row in values)
-    found = [bounded_mean_interval(row.astype(bool) if binary else row, level) for row in rows]
-    mean, low, high = np.array(found).T
+    means = [bounded_mean_interval(row.astype(bool) if binary else row, level) for row in rows]
+    mean, low, high = np.array(means).T
     return mean, low, high

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import overload
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ..groups import Group
 from ..store import FINISHED, Scan, ScanArrays, arrays_of
 from ..tasks import quantity_rounding
 from .molecules import score_scope
+from .orbit_sums import known_mean
 
 Array = np.ndarray
 
@@ -106,7 +107,11 @@ class Failures(Sequence[Failure]):
     subsets: Mapping[tuple[str, str], Array]
     scope: str = ""
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: int) -> Failure: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Failure, ...]: ...
+    def __getitem__(self, index: int | slice) -> Failure | tuple[Failure, ...]:
         return self.found[index]
 
     def __len__(self) -> int:
@@ -126,9 +131,8 @@ class Failures(Sequence[Failure]):
         lines = [one.sentence for one in self.found]
         if not lines:
             some = f"; {counted(len(self.open), 'suspicion')} not confirmed" if self.open else ""
-            lines = [
-                f"no failure found among {self.searched:,} subsets and parts of the orbit{some}"
-            ]
+            among = f"{self.searched:,} subsets and parts of the orbit"
+            lines = [f"no failure found among {among}{some}"]
         return "\n".join(filter(None, [*lines, self.scope]))
 
 
@@ -191,6 +195,10 @@ def failures(
         >>> found[0].where, found[0].confirmed
         ('between 120° and 270°', True)
 
+    See Also:
+        summary: How good a model is, all samples together.
+        orbical.advise: What helps.
+
     References:
         Kulldorff, A spatial scan statistic, Communications in Statistics 1997; Neill, Fast subset
         scan for spatial pattern detection, JRSS B 2012, for elements without an order.
@@ -199,8 +207,8 @@ def failures(
     most = whole_number("most", most, 1)
     checked_level(level)
     random = np.random.default_rng(whole_number("seed", seed, 0))
-    found = {"cluster": _clusters(arrays, clusters, seed)} if clusters else {}
-    subsets = _subsets(arrays, by, {**(columns or {}), **found})
+    clustered = {"cluster": _clusters(arrays, clusters, seed)} if clusters else {}
+    subsets = _subsets(arrays, by, {**(columns or {}), **clustered})
     half = random.permutation(arrays.samples) < arrays.samples // 2
     subsets = {
         key: members
@@ -210,21 +218,17 @@ def failures(
     if not subsets:
         raise InputError("scan", f"{2 * LEAST} samples at least", counted(arrays.samples, "sample"))
     members = np.stack([*subsets.values()])
-    candidates = [
-        [*_search(_sums(arrays, model, members & half), _shared(members & half), arrays, most)]
-        for model in range(len(arrays.models))
-    ]
-    error = (1 - level) / len(candidates)
-    every = [
-        failure
-        for model, own in enumerate(candidates)
-        for failure in _judge(arrays, model, own, [*subsets], members & ~half, error)
-    ]
-    ranked = sorted(every, key=lambda one: -one.excess)
+    searched, judged = members & half, members & ~half
+    shared, error = _shared(searched), (1 - level) / len(arrays.models)
+    judged_failures: list[Failure] = []
+    for model in range(len(arrays.models)):
+        candidates = [*_search(_sums(arrays, model, searched), shared, arrays, most)]
+        judged_failures += _judge(arrays, model, candidates, [*subsets], judged, error)
+    ranked = sorted(judged_failures, key=lambda one: -one.excess)
     return Failures(
         tuple(one for one in ranked if one.confirmed),
         tuple(one for one in ranked if not one.confirmed),
-        len(subsets) * _parts_of(arrays.group) * len(arrays.models),
+        len(subsets) * _count_parts(arrays.group) * len(arrays.models),
         level,
         subsets,
         score_scope(arrays, arrays.attributes(arrays.response_name("score")).get("units", "")),
@@ -244,9 +248,8 @@ def _subsets(
     given = {name: np.asarray(values) for name, values in columns.items()}
     for name, values in given.items():
         if values.shape != (arrays.samples,):
-            raise InputError(
-                "columns", f"{arrays.samples} values of {name!r}", f"the shape {values.shape}"
-            )
+            expected = f"{arrays.samples} values of {name!r}"
+            raise InputError("columns", expected, f"the shape {values.shape}")
     names = [*stored, *given] if by is None else [by] if isinstance(by, str) else [*by]
     subsets = {("", _EVERYTHING): np.ones(arrays.samples, bool)}
     for name in names:
@@ -254,7 +257,7 @@ def _subsets(
             raise unknown_name("by", name, [*stored, *given])
         values = given[name] if name in given else arrays.read(name).reshape(-1)
         classes = arrays.settings.get("classes") if name == "label" else None
-        for value, chosen in _parts(values, classes):
+        for value, chosen in _column_subsets(values, classes):
             subsets[name, value] = chosen
     return subsets
 
@@ -266,31 +269,31 @@ def _clusters(arrays: ScanArrays, count: int, seed: int) -> Array:
     whole_number("clusters", count, 2)
     inputs = [name for name in arrays.dims if arrays.attributes(name).get("meaning") == "input"]
     if not inputs:
-        raise InputError(
-            "clusters", "a scan with inputs", "none stored", remedy="scan with keep='inputs'"
-        )
+        remedy = "scan with keep='inputs'"
+        raise InputError("clusters", "a scan with inputs", "none stored", remedy=remedy)
     rows = [arrays.read(name).reshape(arrays.samples, -1).astype(np.float32) for name in inputs]
     means = MiniBatchKMeans(count, random_state=seed, n_init=3)
     return np.asarray(means.fit_predict(np.nan_to_num(np.concatenate(rows, 1))))
 
 
-def _parts(values: Array, classes: Any) -> Iterator[tuple[str, Array]]:
+def _column_subsets(values: Array, classes: object) -> Iterator[tuple[str, Array]]:
     """Yield the subsets of a column: its values, or quarters of many numbers."""
     numeric = values.dtype.kind in "iuf"
+    names = classes if isinstance(classes, list) else []
     distinct = np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values)
-    if numeric and len(distinct) > MOST_VALUES and not isinstance(classes, list):
+    if numeric and len(distinct) > MOST_VALUES and not names:
         edges = np.unique(np.nanquantile(values, np.linspace(0, 1, BINS + 1)))
         for low, high in pairwise(edges):
             chosen = (values >= low) & ((values < high) | ((values == high) & (high == edges[-1])))
             yield f"{number(low)} to {number(high)}", chosen
-    elif len(distinct) <= max(MOST_VALUES, len(classes or ())):
+    elif len(distinct) <= max(MOST_VALUES, len(names)):
+        text = str if values.dtype.kind == "b" else plain
         for value in distinct:
-            named = isinstance(classes, list) and 0 <= int(value) < len(classes)
-            text = str if values.dtype.kind == "b" else plain
-            yield text(classes[int(value)] if named else value.item()), values == value
+            named = names and 0 <= int(value) < len(names)
+            yield text(names[int(value)] if named else value.item()), values == value
 
 
-def _measured(arrays: ScanArrays, rows: slice, model: int) -> tuple[Array, Array, Array]:
+def _harm(arrays: ScanArrays, rows: slice, model: int) -> tuple[Array, Array, Array]:
     """Return harm, what is wrong, and confidence, `[n, K]` each; NaN where there is none."""
     none = np.full(1, np.nan)
     if arrays.has_responses("correct"):
@@ -303,12 +306,12 @@ def _measured(arrays: ScanArrays, rows: slice, model: int) -> tuple[Array, Array
     values = arrays.responses(name, rows, model, keep=False)
     about = arrays.attributes(name)
     if about.get("higher_is_better", True):
-        return (1.0 if _bounded(arrays) else 0.0) - values, none, none
+        return (1.0 if _is_bounded(arrays) else 0.0) - values, none, none
     rounding = quantity_rounding(about.get("units", ""), higher_is_better=False)
     return np.where(np.abs(values) <= rounding, 0.0, values), none, none
 
 
-def _bounded(arrays: ScanArrays) -> bool:
+def _is_bounded(arrays: ScanArrays) -> bool:
     """Check whether harm is between 0 and 1."""
     name = arrays.response_name("score")
     return arrays.has_responses("correct") or arrays.attributes(name).get("units") == "share"
@@ -329,7 +332,7 @@ def _sums(arrays: ScanArrays, model: int, members: Array) -> Array:
     sums = np.zeros((2, len(members), len(arrays.group)))
     for rows in arrays.blocks(FINISHED):
         chosen = csr_array(members[:, rows].astype(np.float32))
-        harm = _measured(arrays, rows, model)[0]
+        harm = _harm(arrays, rows, model)[0]
         seen = np.isfinite(harm)
         sums[0] += members[:, rows].sum(1)[:, None] if seen.all() else chosen @ seen
         sums[1] += chosen @ np.where(seen, harm, 0)
@@ -361,11 +364,11 @@ def _search(
 
 def _best_parts(left: Array, mass: Array, group: Group) -> Iterator[tuple[float, int, Array]]:
     """Yield for each length of arc, or for each subset, the part of the largest excess."""
-    total, order = mass[0].sum(), _order(group)
+    total, order = mass[0].sum(), _element_order(group)
     if order is None:  # the best elements of a subset are those with the most excess for their mass
         ranks = np.argsort(-left / np.maximum(mass, _TINY), 1, kind="stable")
         sums = [np.take_along_axis(part, ranks, 1).cumsum(1) for part in (left, mass)]
-        score = _score(sums[0], sums[1], total)
+        score = _scan_statistic(sums[0], sums[1], total)
         for subset, last in enumerate(score.argmax(1)):
             yield float(score[subset, last]), subset, np.sort(ranks[subset, : last + 1])
         return
@@ -376,27 +379,27 @@ def _best_parts(left: Array, mass: Array, group: Group) -> Iterator[tuple[float,
         starts = size if closed else size - length + 1
         ends = slice(length, length + starts)
         sums = [part[:, ends] - part[:, :starts] for part in (excess, masses)]
-        score = _score(sums[0], sums[1], total)
+        score = _scan_statistic(sums[0], sums[1], total)
         subset, start = map(int, np.unravel_index(score.argmax(), score.shape))
         yield float(score[subset, start]), subset, order[start : start + length]
 
 
-def _order(group: Group) -> Array | None:
+def _element_order(group: Group) -> Array | None:
     """Return the elements in the order of a circle or a line; None for other groups."""
     order = group.layout.index.reshape(-1)
     known = group.layout.kind in ("circle", "line") and len(order) == len(group)
     return order if known else None
 
 
-def _parts_of(group: Group) -> int:
+def _count_parts(group: Group) -> int:
     """Return the number of arcs or intervals, or of elements where there is no order."""
     size = len(group)
-    if _order(group) is None:
+    if _element_order(group) is None:
         return size
     return size * (size - 1) + 1 if group.layout.kind == "circle" else size * (size + 1) // 2
 
 
-def _score(excess: Array, mass: Array, total: float) -> Array:
+def _scan_statistic(excess: Array, mass: Array, total: float) -> Array:
     """Return the excess in units of its deviation; that of nothing and of everything is 0."""
     size = mass * (1 - mass / total)
     known = (size > 1e-9 * total) & (excess > 0)
@@ -422,39 +425,37 @@ def _judge(
     outside = np.where(inside > 0, 0, arrays.weights)
     harm, harm_out, wrong, wrong_out, sure = np.full((5, len(candidates), arrays.samples), np.nan)
     for rows in arrays.blocks(FINISHED):
-        one, two, three = _measured(arrays, rows, model)
+        one, two, three = _harm(arrays, rows, model)
         for target, part, weight in (
             *((harm, one, inside), (harm_out, one, outside)),
             *((wrong, two, inside), (wrong_out, two, outside), (sure, three, inside)),
         ):
             target[:, rows] = _means(np.broadcast_to(part, one.shape), weight)
-    bounded, carried = _bounded(arrays), 0.0
+    bounded, carried = _is_bounded(arrays), 0.0
     for place, (subset, elements) in enumerate(candidates):
         chosen, others = members[subset], members[0] & ~members[subset]
         count = int(np.isfinite(harm[place, chosen]).sum())
         allowed = carried + error / 2 ** (place + 1)
-        own, besides = (
-            _limits(harm[place, part], 1 - allowed, bounded) for part in (chosen, others)
-        )
-        apart = _mean(harm_out[place, chosen])
-        more = _limits(
-            harm[place, chosen] - harm_out[place, chosen], 1 - 2 * allowed, bounded, -1.0
-        )
+        own = _limits(harm[place, chosen], 1 - allowed, bounded)
+        besides = _limits(harm[place, others], 1 - allowed, bounded)
+        apart = known_mean(harm_out[place, chosen])
+        gains = harm[place, chosen] - harm_out[place, chosen]
+        more = _limits(gains, 1 - 2 * allowed, bounded, -1.0)
         # Without a mean there is nothing to compare with; a mean without limits shows nothing.
         exceeds_others = own[1] > (-np.inf if np.isnan(besides[0]) else besides[2])
         exceeds_elsewhere = np.isnan(more[0]) or more[1] > 0
         confirmed = bool(exceeds_others and exceeds_elsewhere)
         carried = allowed if confirmed else 0.0
         base = np.nanmax([besides[0], apart])
-        found = Failure(
+        failure = Failure(
             model=arrays.models[model],
             column=names[subset][0],
             value=names[subset][1],
             elements=tuple(map(int, elements)),
-            where=_words(arrays.group, elements),
+            where=_elements_in_words(arrays.group, elements),
             samples=count,
-            wrong=_mean(wrong[place, chosen]),
-            confidence=_mean(sure[place, chosen]),
+            wrong=known_mean(wrong[place, chosen]),
+            confidence=known_mean(sure[place, chosen]),
             harm=own[0],
             low=own[1],
             others=besides[0],
@@ -463,8 +464,8 @@ def _judge(
             confirmed=confirmed,
             sentence="",
         )
-        rest = _mean(wrong[place, others]), _mean(wrong_out[place, chosen])
-        yield replace(found, sentence=_sentence(found, arrays, *rest))
+        rest = known_mean(wrong[place, others]), known_mean(wrong_out[place, chosen])
+        yield replace(failure, sentence=_sentence(failure, arrays, *rest))
 
 
 def _means(values: Array, weights: Array) -> Array:
@@ -474,40 +475,31 @@ def _means(values: Array, weights: Array) -> Array:
     return weights @ np.where(seen, values, 0).T / np.where(mass > 0, mass, np.nan)
 
 
-def _mean(values: Array) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else np.nan
-
-
 def _limits(
     values: Array, level: float, bounded: bool, least: float = 0.0
 ) -> tuple[float, float, float]:
     """Return the mean of what is known, and its limits."""
     known = values[np.isfinite(values)]
-    if not len(known):
-        return np.nan, np.nan, np.nan
-    found = (
-        bounded_mean_interval(known, level, low=least)
-        if bounded
-        else unbounded_mean_interval(known, level)
-    )
-    mean, low, high = map(float, found)
-    return mean, low, high
+    if bounded:
+        mean, low, high = bounded_mean_interval(known, level, low=least)
+    else:
+        mean, low, high = unbounded_mean_interval(known, level)
+    return float(mean), float(low), float(high)
 
 
-def _words(group: Group, elements: Array) -> str:
+def _elements_in_words(group: Group, elements: Array) -> str:
     """Describe which elements these are.
 
     >>> from orbical.groups import dihedral, rotations
-    >>> _words(rotations(12), np.array([10, 11, 0, 1])), _words(rotations(12), np.arange(12))
-    ('between 300° and 30°', 'at all positions')
-    >>> _words(dihedral(4), np.array([1])), _words(dihedral(4), np.arange(5))
-    ('at angle 90, flip plain', 'at 5 of 8 positions')
+    >>> [_elements_in_words(rotations(12), np.array(n)) for n in ([10, 11, 0, 1], range(12))]
+    ['between 300° and 30°', 'at all positions']
+    >>> [_elements_in_words(dihedral(4), np.array(n)) for n in ([1], range(5))]
+    ['at angle 90, flip plain', 'at 5 of 8 positions']
     """
     if len(elements) == len(group):
         return "at all positions"
     ends = elements[[0, -1]]
-    if len(elements) > 1 and _order(group) is not None:
+    if len(elements) > 1 and _element_order(group) is not None:
         axis, *_ = group.layout.axes
         values = np.asarray(group.coords[axis])[ends] if axis in group.coords else ends
         sign = "°" if axis == "angle" else ""
@@ -518,24 +510,25 @@ def _words(group: Group, elements: Array) -> str:
     return f"at {len(elements)} of {len(group)} positions"
 
 
-def _sentence(found: Failure, arrays: ScanArrays, others: float, elsewhere: float) -> str:
+def _sentence(failure: Failure, arrays: ScanArrays, others: float, elsewhere: float) -> str:
     """Describe what was found, and the shares that are wrong in `others` and `elsewhere`."""
-    subset = f"{found.column} {found.value}" if found.column else found.value
-    model = f"{found.model}: " if len(arrays.models) > 1 else ""
-    if np.isnan(found.wrong):
-        what = "1 - score" if _bounded(arrays) else "error"
-        said, others, elsewhere = f"{what} {number(found.harm)}", found.others, found.elsewhere
+    subset = f"{failure.column} {failure.value}" if failure.column else failure.value
+    model = f"{failure.model}: " if len(arrays.models) > 1 else ""
+    if np.isnan(failure.wrong):
+        what = "1 - score" if _is_bounded(arrays) else "error"
+        finding = f"{what} {number(failure.harm)}"
+        others, elsewhere = failure.others, failure.elsewhere
     else:
-        said = f"{_share(found.wrong)} wrong"
-        if not np.isnan(found.confidence):
-            said += f" at {_share(found.confidence)} mean confidence"
+        finding = f"{_share(failure.wrong)} wrong"
+        if not np.isnan(failure.confidence):
+            finding += f" at {_share(failure.confidence)} mean confidence"
     rest = [
-        f"{words} {number(value) if np.isnan(found.wrong) else _share(value)}"
+        f"{words} {number(value) if np.isnan(failure.wrong) else _share(value)}"
         for words, value in (("other samples there", others), ("these elsewhere", elsewhere))
         if not np.isnan(value)
     ]
     rest = [rest[0].replace("these elsewhere", "elsewhere")] if len(rest) == 1 else rest
-    text = f"{model}{subset} {found.where}: {said}, n = {found.samples}; {', '.join(rest)}"
+    text = f"{model}{subset} {failure.where}: {finding}, n = {failure.samples}; {', '.join(rest)}"
     return printable(text)
 
 

@@ -8,21 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._lazy import xr
-from .._text import number, percent
+from .._text import counted, number, percent
 from ..calibration import MeanEnds, bounded_mean_interval
 from ..groups import Group, spoken_name
 from ..store import FINISHED, Scan, ScanArrays, arrays_of
 from ..tasks import quantity_rounding
+from . import orbit_sums
 from .changes import answer_names, changes_are_binary, sample_changes
 from .molecules import Violation, scanned_quantities, violations_of
-from .orbit_sums import (
-    element_columns,
-    known_terms,
-    mean_at_worst,
-    mean_of_curves,
-    moments,
-    sums_over,
-)
 
 Array = np.ndarray
 
@@ -103,19 +96,24 @@ def headline_of(
     """
     if not samples.any():
         return Headline("", arrays.group.identity, 0)
-    worst, means = worst_elements(curves, arrays), mean_of_curves(_judged(curves), arrays.weights)
+    worst = worst_elements(curves, arrays)
+    means = orbit_sums.mean_of_curves(_ranked_by(curves), arrays.weights)
     better = "accuracy" in curves or _higher_is_better(arrays)
     order = np.argsort(np.nan_to_num(means if better else -means, nan=np.inf), kind="stable")
     least = int(order[0])
     shown = order if len(order) <= MOST_MODELS else order[[0, -1]]
+
+    def changing() -> Array:
+        """Return the share of what changes for each shown model, 0 if nothing can be compared."""
+        return np.nan_to_num([*map(orbit_sums.known_mean, changes(arrays)["changed"][shown])])
+
     name = arrays.response_name("score")
     if name == FINISHED and answer_names(arrays):  # no labels, but answers that can be compared
-        each = _mean_of_compared(changes(arrays)["changed"][shown])
-        clauses = [f"prediction changes for {_share(value)}" for value in each]
+        clauses = [f"prediction changes for {_share(share)}" for share in changing()]
     else:
         ends = zip(shown, worst[shown], means[shown], strict=True)
         right = _correct_terms(arrays) if "accuracy" in curves else None
-        clauses = [_clause(curves, arrays, right, *end) for end in ends]
+        clauses = [_model_clause(curves, arrays, right, *end) for end in ends]
         orbit = headline_words(arrays.group, arrays.group.identity)[1]
         broken = _broken_quantities(arrays)
         clauses = [
@@ -124,30 +122,22 @@ def headline_of(
             for model, text in zip(shown, clauses, strict=True)
         ]
         if not changes_are_binary(arrays):  # maps, whose mean scores hide what changes
-            each = _mean_of_compared(changes(arrays)["changed"][shown])
             parts = "points" if "point_class" in arrays else "pixels"
             clauses = [
                 f"{text}; {_share(value)} of {parts} change their class" if value else text
-                for text, value in zip(clauses, each, strict=True)
+                for text, value in zip(clauses, changing(), strict=True)
             ]
     named = [f"{arrays.models[model]}: {text}" for model, text in zip(shown, clauses, strict=True)]
     some = f"Of {len(order)} models, " if len(order) > len(shown) else ""
-    count = f"{samples.max():,} sample{'' if samples.max() == 1 else 's'}"
+    count = counted(int(samples.max()), "sample")
     return Headline(f"{some}{'; '.join(named)} ({count}).", int(worst[least]), least)
-
-
-def _mean_of_compared(changed: Array) -> Array:
-    """Return the mean `[M]` over the samples of which elements can be compared, 0 without any."""
-    compared = np.isfinite(changed)
-    found = changed.sum(1, where=compared) / np.maximum(compared.sum(1), 1)
-    return np.asarray(found)
 
 
 def mean_curves(
     arrays: ScanArrays, curve: Callable[[str], Array] | None = None
 ) -> dict[str, Array]:
     """Return the mean of each quantity of a summary at every element, `[M, K]`."""
-    curve = curve or (lambda name: sums_over(arrays, name).mean[:, 0])
+    curve = curve or (lambda name: orbit_sums.sums_over(arrays, name).mean[:, 0])
     return {
         title: curve(arrays.response_name(metric))
         for title, metric in METRICS.items()
@@ -157,7 +147,7 @@ def mean_curves(
 
 def finished_samples(arrays: ScanArrays) -> Array:
     """Return the number of finished samples of each model."""
-    return np.asarray(np.isfinite(moments(arrays, FINISHED).orbit_mean).sum(1))
+    return np.asarray(np.isfinite(orbit_sums.moments(arrays, FINISHED).orbit_mean).sum(1))
 
 
 def worst_elements(curves: Mapping[str, Array], arrays: ScanArrays) -> Array:
@@ -187,7 +177,7 @@ def headline_words(group: Group, element: int) -> tuple[str, str, str]:
     return here, orbit, there.format(*(group.coords[name][element] for name in names))
 
 
-def _judged(curves: Mapping[str, Array]) -> Array:
+def _ranked_by(curves: Mapping[str, Array]) -> Array:
     return curves["accuracy"] if "accuracy" in curves else curves["score"]
 
 
@@ -202,16 +192,17 @@ def _correct_terms(arrays: ScanArrays) -> Callable[[int], list[Array]]:
     """
     if arrays.dtype("correct").kind != "b":
         return lambda model: [
-            known_terms(one, binary=True) for one in element_columns(arrays, "correct", model)
+            orbit_sums.known_terms(one, binary=True)
+            for one in orbit_sums.element_columns(arrays, "correct", model)
         ]
-    sums = sums_over(arrays, "correct")
+    sums = orbit_sums.sums_over(arrays, "correct")
     return lambda model: [
         np.arange(count) < right
         for count, right in zip(sums.count[model, 0], sums.total[model, 0], strict=True)
     ]
 
 
-def _clause(
+def _model_clause(
     curves: Mapping[str, Array],
     arrays: ScanArrays,
     right: Callable[[int], list[Array]] | None,
@@ -227,11 +218,11 @@ def _clause(
     about = arrays.attributes(name)
     here, orbit, there = headline_words(arrays.group, worst)
     write = _share if "accuracy" in curves or about.get("units") == "share" else number
-    values = [_judged(curves)[model, identity], mean, _judged(curves)[model, worst]]
+    values = [_ranked_by(curves)[model, identity], mean, _ranked_by(curves)[model, worst]]
     first, whole, last = map(write, values)
-    better = bool(about.get("higher_is_better", True))
-    error = name == FINISHED and not better  # with labels it is stated how good they are
-    if error and max(values) <= quantity_rounding(about.get("units", ""), better):
+    # With labels it is stated how good they are.
+    error = name == FINISHED and not _higher_is_better(arrays)
+    if error and max(values) <= quantity_rounding(about.get("units", ""), higher_is_better=False):
         return ""
     what = ("", " correct") if "accuracy" in curves else (f"{arrays.score} ", "")
     own = ", measured against its own average over the orbit" if name == FINISHED else ""
@@ -242,31 +233,31 @@ def _clause(
         first = last if worst == identity and not same else first
     if same:
         return f"{what[0]}{first}{what[1]} {here} and {orbit}{own}"
-    said = f"{what[0]}{first}{what[1]} {here}, {whole} {orbit} and {last} {there}{own}"
+    clause = f"{what[0]}{first}{what[1]} {here}, {whole} {orbit} and {last} {there}{own}"
     if worst == identity:
-        said = f"{what[0]}{first}{what[1]} {here}, where it is worst, and {whole} {orbit}{own}"
+        clause = f"{what[0]}{first}{what[1]} {here}, where it is worst, and {whole} {orbit}{own}"
     if "accuracy" not in curves or "confidence" not in curves:
-        return said
-    return said + _confidence_there(arrays, model, worst)
+        return clause
+    return clause + _confidence_there(arrays, model, worst)
 
 
 def _confidence_there(arrays: ScanArrays, model: int, worst: int) -> str:
     """Describe the confidence at an element, and where there is nothing to be confident of."""
-    correct, sure = (
-        np.concatenate(
-            [arrays.responses(name, rows, model)[:, worst] for rows in arrays.blocks(name)]
-        )
-        for name in ("correct", "confidence")
-    )
+
+    def there(name: str) -> Array:
+        blocks = (arrays.responses(name, rows, model) for rows in arrays.blocks(name))
+        return np.concatenate([block[:, worst] for block in blocks])
+
+    correct, sure = there("correct"), there("confidence")
     judged, has = ~np.isnan(correct), ~np.isnan(correct) & ~np.isnan(sure)
     missed = int(judged.sum() - has.sum())
-    said = f", no prediction to score in {missed:,} of {judged.sum():,}" if missed else ""
+    unscored = f", no prediction to score in {missed:,} of {judged.sum():,}" if missed else ""
     if not has.any():
-        return said
+        return unscored
     mean = float(sure[has].mean(dtype=float))
     still = "still " if mean > correct[has].mean(dtype=float) + _SURE else ""
     where = "in the others" if missed else "there"
-    return f"{said}, {'and ' if missed else ''}{still}{_share(mean)} confident {where}"
+    return f"{unscored}, {'and ' if missed else ''}{still}{_share(mean)} confident {where}"
 
 
 def _broken_quantities(arrays: ScanArrays) -> list[list[str]]:
@@ -287,7 +278,7 @@ def _broken_quantities(arrays: ScanArrays) -> list[list[str]]:
 
 def _with_interval(columns: list[Array]) -> str:
     """Write the share of samples that are right at the worst element, with a wide interval."""
-    (share, low, high), _ = mean_at_worst(
+    (share, low, high), _ = orbit_sums.mean_at_worst(
         columns, lambda *one: MeanEnds(bounded_mean_interval(*one))
     )
     wide = f" ({100 * low:.0f}–{100 * high:.0f} %)" if high - low > _WIDE else ""

@@ -100,6 +100,10 @@ def violations(scan: Scan) -> list[Violation]:
         A row for each model and quantity, printed as a sentence; none where no molecule has answers
         at two elements. `pandas.DataFrame(rows)` is a table of them.
 
+    See Also:
+        invariance_gap: One number for each model.
+        orbical.testing.equivariance_error: A test without a scan.
+
     Example:
         >>> import orbical as ob
         >>> from ase.build import molecule
@@ -110,7 +114,7 @@ def violations(scan: Scan) -> list[Violation]:
         emt, energy: invariant, off by at most ... eV per atom (... eV)
         emt, forces: equivariant, off by at most ... eV/Å (... of the size)
     """
-    return violations_of(arrays_of(_of_atoms(scan)), scan.names)
+    return violations_of(arrays_of(_checked_scan(scan)), scan.names)
 
 
 def violations_of(arrays: ScanArrays, names: Sequence[str] | None = None) -> list[Violation]:
@@ -187,7 +191,7 @@ def rounding_of_models(arrays: ScanArrays, name: str) -> list[float]:
     return found
 
 
-def _of_atoms(scan: Scan) -> Scan:
+def _checked_scan(scan: Scan) -> Scan:
     task = scan.record.task
     if "quantities" not in task.settings:
         raise InputError("scan", "a scan of the task atoms", f"one of the task {task.name}")
@@ -221,7 +225,7 @@ def _worst(
     atom = ""
     if quantity == "forces":
         which = int(np.nanargmax(read("atom_vs_consensus", row)[0, element]))
-        still = _home(arrays.group, element, which)
+        still = _atom_before_moving(arrays.group, element, which)
         atom = f"{SYMBOLS[int(numbers[still])]}, atom {still}"
     largest, size = float(places[sample, element]), None
     share = float(relative[sample, element])
@@ -279,14 +283,14 @@ def molecule_name(scan: Scan, sample: int, numbers: np.ndarray) -> str:
         '0: H2O'
     """
     index, atoms = whole_number("sample", sample, 0), as_numpy("numbers", numbers)
-    return _numbered_name(_of_atoms(scan).names, index, atoms)
+    return _numbered_name(_checked_scan(scan).names, index, atoms)
 
 
 def _numbered_name(names: Sequence[str] | None, index: int, numbers: np.ndarray) -> str:
     return f"{index}: {display_name('' if names is None else names[index], numbers)}"
 
 
-def _home(group: Group, element: int, atom: int) -> int:
+def _atom_before_moving(group: Group, element: int, atom: int) -> int:
     """Return the index of an atom in the untransformed molecule, if elements permute atoms."""
     rows = group.parts.get("rows")
     return atom if rows is None else int(rows[element][atom])
@@ -302,11 +306,11 @@ def _rotation_name(group: Group, element: int) -> str:
         return f"{name}: {group.name(element)}"
     words, vector = [], Rotation.from_matrix(turn).as_rotvec()
     if (angle := float(np.linalg.norm(vector))) >= 1e-9:
-        words.append(f"{np.rad2deg(angle):.1f}° about ({_row(vector / angle)})")
+        words.append(f"{np.rad2deg(angle):.1f}° about ({_vector_text(vector / angle)})")
     if (shift := group.parts["space"][element, :3, 3]).any():
-        words.append(f"shift ({_row(shift)}) Å")
+        words.append(f"shift ({_vector_text(shift)}) Å")
     return f"{name}: {', '.join(words) or 'identity'}"
 
 
-def _row(vector: np.ndarray) -> str:
+def _vector_text(vector: np.ndarray) -> str:
     return ", ".join(f"{part:.2f}" for part in vector)

@@ -6,18 +6,14 @@ interval, classes, checks, the tables of the view and those of a report.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from ..calibration import (
-    MANY,
-    MeanEnds,
-    bounded_interval_of_sums,
-    bounded_mean_interval,
-)
+from .._lazy import xr
+from ..calibration import MANY, MeanEnds, bounded_interval_of_sums, bounded_mean_interval
 from ..store import AGREES, FINISHED, ScanArrays
 
 Array = np.ndarray
@@ -26,6 +22,9 @@ POWERS = 5
 """Sums of the powers 0 to 4 are kept: number, values, squares, cubes and fourth powers."""
 ROWS = 2048
 """Rows that are summed at once, in double precision: few enough for the cache of a processor."""
+
+
+_Part = TypeVar("_Part")
 
 
 @dataclass(frozen=True)
@@ -271,6 +270,51 @@ def mean_of_curves(curves: Array, weights: Array) -> Array:
     seen = np.isfinite(curves)
     mass = seen @ weights
     return np.asarray(np.where(seen, curves, 0.0) @ weights / np.where(mass > 0, mass, np.nan))
+
+
+def known_mean(values: Array) -> float:
+    """Return the mean of values that are not missing, NaN if all are.
+
+    >>> known_mean(np.array([1.0, np.nan, 3.0])), known_mean(np.array([np.nan]))
+    (2.0, nan)
+    """
+    known = values[~np.isnan(values)]
+    return float(known.mean(dtype=np.float64)) if len(known) else np.nan
+
+
+def with_ends(name: str, parts: Iterable[_Part]) -> dict[str, _Part]:
+    """Return a mean and the ends of its interval by their names in a data set.
+
+    >>> with_ends("accuracy", (0.5, 0.4, 0.6))
+    {'accuracy': 0.5, 'accuracy_low': 0.4, 'accuracy_high': 0.6}
+    """
+    ends = ("", "_low", "_high")
+    return {f"{name}{end}": part for end, part in zip(ends, parts, strict=True)}
+
+
+def table_of_models(
+    arrays: ScanArrays,
+    found: Iterable[Mapping[str, Array]],
+    coords: Mapping[str, Sequence[object] | None],
+    **about: object,
+) -> xr.Dataset:
+    """Return what was found for each model as a data set.
+
+    Args:
+        arrays: the arrays of the scan.
+        found: arrays by name, for each model.
+        coords: the dimensions of these arrays in their order, and their coordinates, if any.
+        about: attributes, beside the group.
+    """
+    tables = [*found]
+    stacked = {name: np.stack([table[name] for table in tables]) for name in tables[0]}
+    dims = ("model", *coords)
+    known = {name: values for name, values in coords.items() if values is not None}
+    return xr.Dataset(
+        {name: (dims[: values.ndim], values) for name, values in stacked.items()},
+        {"model": arrays.models, **known},
+        {"group": arrays.group.spec, **about},
+    )
 
 
 def mean_over_models(values: Array) -> Array:

@@ -14,12 +14,12 @@ from ..calibration import bounded_mean_interval, ece
 from ..errors import InputError, whole_number
 from ..groups import Group, cyclic_orders
 from ..store import FINISHED, Scan, ScanArrays, arrays_of
+from .orbit_sums import table_of_models, with_ends
 
 Array = np.ndarray
 _ANSWERS = 10**7
 """So many answers at most are computed for one number of orders: a second of work."""
 _AT_ONCE = 10**6
-_ENDS = ("", "_low", "_high")
 _ROUNDING = 1e-5
 """The relative difference of equal probabilities that are computed in another order."""
 NO_WORST = "no order is worse"
@@ -53,6 +53,10 @@ def position_bias(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.Dataset
     Raises:
         InputError: if classes are not the options of an order.
 
+    See Also:
+        worst_orders: The order of each question that a model answers worst.
+        order_averages: What averaging over orders gains.
+
     Example:
         >>> import orbical as ob
         >>> def first(question, options):
@@ -64,24 +68,24 @@ def position_bias(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.Dataset
     """
     arrays = arrays_of(scan)
     orders, weights = _orders(arrays), arrays.weights / arrays.weights.sum()
-    found = []
+    tables = []
     for model in range(len(arrays.models)):
-        predicted, probabilities, done = _answers(arrays, model)
+        predicted, probabilities, done = _chosen_options(arrays, model)
         labels = arrays.read("label")[done] if "label" in arrays else None
-        found.append(_of_positions(predicted, probabilities, labels, orders, weights, level))
+        tables.append(_position_shares(predicted, probabilities, labels, orders, weights, level))
     names = [chr(65 + place) for place in range(orders.shape[1])]
-    return _labeled(arrays, level, found, "position", names)
+    return table_of_models(arrays, tables, {"position": names}, level=level)
 
 
-def _of_positions(
+def _position_shares(
     predicted: Array,
     probabilities: Array | None,
     labels: Array | None,
     orders: Array,
     weights: Array,
     level: float,
-) -> Iterator[tuple[str, Array]]:
-    """Yield what is known of one model's positions, from predicted options `[N, K]`."""
+) -> dict[str, Array]:
+    """Return what is known of one model's positions, from predicted options `[N, K]`."""
     count = orders.shape[1]
     place = np.argsort(orders, axis=1)  # of option o in order k
     among = predicted < count  # a tie or a refusal has no position
@@ -90,44 +94,25 @@ def _of_positions(
     by_option = np.stack([(predicted == o) @ weights for o in range(count)], -1)
     at = np.stack([(place == p).T @ weights for p in range(count)], -1)  # [option, position]
     fair = by_option @ at
-    yield from _with_ends("chosen", chosen, level)
-    yield "fair", fair.mean(0)
-    bias = list(_with_ends("bias", chosen - fair, level, -at.max(0), 1 - at.min(0)))
-    yield from bias
-    yield "distance", np.asarray(np.abs(bias[0][1]).sum() / 2)
-    yield "log_bias", _log_bias(probabilities, orders, weights)
+    table = _mean_shares("chosen", chosen, level)
+    table |= _mean_shares("bias", chosen - fair, level, -at.max(0), 1 - at.min(0))
+    table |= {"fair": fair.mean(0), "distance": np.asarray(np.abs(table["bias"]).sum() / 2)}
+    table["log_bias"] = _log_bias(probabilities, orders, weights)
     if labels is None or not (labels < count).any():
-        return
+        return table
     placed = labels < count  # a tie that is right has no position
     right = (predicted == labels[:, None])[placed].astype(float)
     where = place.T[labels[placed]]  # [N, K], where the right option is shown
     inside = (where[..., None] == np.arange(count)) * weights[:, None]
     with np.errstate(invalid="ignore"):
         share = np.einsum("nk,nkp->np", right, inside) / inside.sum(1)
-    yield from _with_ends("accuracy", share, level)
+    return table | _mean_shares("accuracy", share, level)
 
 
-def _labeled(
-    arrays: ScanArrays,
-    level: float,
-    found: Iterable[Iterable[tuple[str, Array]]],
-    dim: str,
-    names: Sequence[str] | None = None,
-) -> xr.Dataset:
-    """Return what was found for each model as a data set, along one more dimension."""
-    tables = [dict(of_model) for of_model in found]
-    stacked = {name: np.stack([table[name] for table in tables]) for name in tables[0]}
-    return xr.Dataset(
-        {name: (("model", dim)[: values.ndim], values) for name, values in stacked.items()},
-        coords={"model": arrays.models} | ({} if names is None else {dim: [*names]}),
-        attrs={"group": arrays.group.spec, "level": level},
-    )
-
-
-def _with_ends(
+def _mean_shares(
     name: str, values: Array, level: float, low: Array | float = 0.0, high: Array | float = 1.0
-) -> Iterator[tuple[str, Array]]:
-    """Yield the mean over samples of `[N, P]`, and the ends of its interval.
+) -> dict[str, Array]:
+    """Return the mean over samples of `[N, P]`, and the ends of its interval, by their names.
 
     The interval is that of a share, moved and stretched to `low` and `high`, so that a share less a
     constant has the interval of the share less the constant.
@@ -137,8 +122,7 @@ def _with_ends(
     whole = shares.round()
     exact = np.allclose(shares, whole, rtol=0, atol=1e-12)  # sums of weights are rounded
     found = bounded_mean_interval(whole.astype(bool) if exact else shares, level)
-    for end, part in zip(_ENDS, found, strict=True):
-        yield f"{name}{end}", np.asarray(low + width * part)
+    return with_ends(name, (np.asarray(low + width * part) for part in found))
 
 
 def _log_bias(probabilities: Array | None, orders: Array, weights: Array) -> Array:
@@ -171,6 +155,9 @@ def worst_orders(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
     Raises:
         InputError: if there are no labels, or classes are not the options of an order.
 
+    See Also:
+        position_bias: How often each position is chosen.
+
     Example:
         >>> import orbical as ob
         >>> def first(question, options):
@@ -184,12 +171,12 @@ def worst_orders(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
     arrays = arrays_of(scan)
     if "correct" not in arrays:
         raise InputError("scan", "a labeled choice", "one without right and wrong predictions")
-    found = (_worst_of(arrays, model, level) for model in range(len(arrays.models)))
-    return _labeled(arrays, level, found, "sample")
+    tables = (_worst_order_of_each(arrays, model, level) for model in range(len(arrays.models)))
+    return table_of_models(arrays, tables, {"sample": None}, level=level)
 
 
-def _worst_of(arrays: ScanArrays, model: int, level: float) -> Iterator[tuple[str, Array]]:
-    """Yield the worst order of each question for one model, and shares of questions."""
+def _worst_order_of_each(arrays: ScanArrays, model: int, level: float) -> dict[str, Array]:
+    """Return the worst order of each question for one model, and shares of questions."""
     group = arrays.group
     names = np.array([group.name(place).removeprefix("order ") for place in range(len(group))])
     score = arrays.read("score", model=model)
@@ -198,14 +185,15 @@ def _worst_of(arrays: ScanArrays, model: int, level: float) -> Iterator[tuple[st
     tied = known <= known.min(1, keepdims=True) * (1 + _ROUNDING)
     worst = tied.argmax(1)
     correct = arrays.read("correct", model=model).astype(float).mean(1)
-    yield "order", np.where(done, np.where(tied.all(1), NO_WORST, names[worst]), "")
-    yield "score", np.where(done, score[np.arange(len(score)), worst], np.nan)
-    yield "correct", np.where(done, correct, np.nan)
-    kinds = {"always": correct == 1, "never": correct == 0}
-    kinds["sometimes"] = ~(kinds["always"] | kinds["never"])
-    for kind, marks in kinds.items():
-        for end, part in zip(_ENDS, bounded_mean_interval(marks[done], level), strict=True):
-            yield f"{kind}{end}", np.asarray(part)
+    table: dict[str, Array] = {
+        "order": np.where(done, np.where(tied.all(1), NO_WORST, names[worst]), ""),
+        "score": np.where(done, score[np.arange(len(score)), worst], np.nan),
+        "correct": np.where(done, correct, np.nan),
+    }
+    always, never = correct == 1, correct == 0
+    for kind, marks in (("always", always), ("never", never), ("sometimes", ~(always | never))):
+        table |= with_ends(kind, bounded_mean_interval(marks[done], level))
+    return table
 
 
 def order_averages(
@@ -239,6 +227,10 @@ def order_averages(
     Raises:
         InputError: if the scan has no labels or probabilities of options.
 
+    See Also:
+        position_bias: What averaging removes.
+        averaging: The same for other groups.
+
     Example:
         >>> import orbical as ob
         >>> def longest(question, options):
@@ -258,32 +250,27 @@ def order_averages(
     size = len(arrays.group)
     numbers = {whole_number("random", number, 1) for number in random}
     drawn = [number for number in sorted(numbers) if 1 < number < size]
-    cycles = _cycles(arrays.group)
+    cycles = _cyclic_sets(arrays.group)
     costs = {"1": 1, **{f"{number} random": number for number in drawn}}
     costs |= {"cyclic": cycles.shape[1]} if len(cycles) else {}
     costs |= {"all": size}
-    found = []
+    tables = []
     for model in range(len(arrays.models)):
-        _, probabilities, done = _answers(arrays, model)
+        _, probabilities, done = _chosen_options(arrays, model)
         assert probabilities is not None
         labels = arrays.read("label")[done]
-        each = [
-            _averaged(
-                probabilities,
-                labels,
-                [cycles] if name == "cyclic" else _sets_of_orders(size, cost, len(labels), seed),
-                len(cycles) if name == "cyclic" else math.comb(size, cost),
-                bins,
-                level,
-            )
-            for name, cost in costs.items()
-        ]
-        found.append([(name, np.array([one[name] for one in each])) for name in each[0]])
-    means = _labeled(arrays, level, found, "orders", [*costs])
+        each = []
+        for name, cost in costs.items():
+            sets, every = _sets_of_orders(size, cost, len(labels), seed), math.comb(size, cost)
+            if name == "cyclic":
+                sets, every = iter([cycles]), len(cycles)
+            each.append(_measure_averages(probabilities, labels, sets, every, bins, level))
+        tables.append({name: np.array([one[name] for one in each]) for name in each[0]})
+    means = table_of_models(arrays, tables, {"orders": [*costs]}, level=level)
     return means.assign(cost=("orders", [*costs.values()]))
 
 
-def _averaged(
+def _measure_averages(
     probabilities: Array, labels: Array, sets: Iterable[Array], every: int, bins: int, level: float
 ) -> dict[str, float]:
     """Measure the means over sets of orders `[S, k]`, which come in parts, of so many in all."""
@@ -305,9 +292,8 @@ def _averaged(
     each = np.concatenate(of_sets, 1)
     count = each.shape[1]
     terms = right.astype(bool) if count == 1 else right / count
-    ends = zip(_ENDS, bounded_mean_interval(terms, level), strict=True)
     spreads = each.std(1) / math.sqrt(count) * (count < every)
-    return {f"accuracy{end}": float(part) for end, part in ends} | {
+    return with_ends("accuracy", map(float, bounded_mean_interval(terms, level))) | {
         "ece": float(each[1].mean()),
         "changed": float(changed.mean()),
         "accuracy_error": float(spreads[0]),
@@ -329,7 +315,7 @@ def _sets_of_orders(size: int, number: int, questions: int, seed: int) -> Iterat
         yield draws.argpartition(number, axis=1)[:, :number]
 
 
-def _cycles(group: Group) -> Array:
+def _cyclic_sets(group: Group) -> Array:
     """Return the sets `[S, n]` of elements of a scan that turn an order, if it has whole ones."""
     turns = cyclic_orders(group.parts["rows"].shape[1])
     if len(turns) >= len(group):
@@ -346,16 +332,13 @@ def _orders(arrays: ScanArrays) -> Array:
     """Return the orders `[K, n]` of a scan of options, or refuse another one."""
     of_options = "position" in arrays or arrays.settings.get("representation") == "options"
     if not of_options or "rows" not in arrays.group.parts or "predicted" not in arrays:
-        raise InputError(
-            "scan",
-            "a scan of options that the group reorders",
-            arrays.group.spec,
-            remedy="scan with task='choice', or with representation='options'",
-        )
+        expected = "a scan of options that the group reorders"
+        remedy = "scan with task='choice', or with representation='options'"
+        raise InputError("scan", expected, arrays.group.spec, remedy=remedy)
     return arrays.group.parts["rows"]
 
 
-def _answers(arrays: ScanArrays, model: int) -> tuple[Array, Array | None, Array]:
+def _chosen_options(arrays: ScanArrays, model: int) -> tuple[Array, Array | None, Array]:
     """Return chosen options `[N, K]` and their probabilities `[N, K, C]` of finished questions."""
     done = np.isfinite(arrays.read(FINISHED, model=model)).all(1)
     predicted = arrays.read("predicted", model=model)[done].astype(int)

@@ -77,16 +77,16 @@ def enough_elements(
         real_number("tolerance", tolerance, "> 0")
     within = error <= (0.01 * scale[:, None] if tolerance is None else tolerance)
     held = power[:, 1:].cumsum(1) >= HELD * power[:, 1:].sum(1, keepdims=True)
-    found = {
+    variables = {
         "power": (("model", "degree"), power),
         "error": (("model", "elements"), error),
         "degree_held": (("model",), 1 + held.argmax(1)),
         "enough": (("model",), np.where(within.any(1), numbers[within.argmax(1)], -1)),
     }
     coords = {"model": arrays.models, "degree": np.arange(len(kernels)), "elements": numbers}
-    table = xr.Dataset(found, coords, {"group": arrays.group.spec, "metric": name})
-    for variable in table.data_vars.values():
-        variable.attrs = {"meaning": _MEANINGS[str(variable.name).partition("_")[0]]}
+    table = xr.Dataset(variables, coords, {"group": arrays.group.spec, "metric": name})
+    for key, variable in table.data_vars.items():
+        variable.attrs = {"meaning": _MEANINGS[str(key).partition("_")[0]]}
     return table
 
 
@@ -115,12 +115,10 @@ def _kernels(group: Group) -> Array:
     rotations = group.linear("space") if [*group.parts] == ["space"] else -np.eye(3)[None]
     degree = exact_degree(group) if np.linalg.det(rotations).min() > 0 else None
     if degree is None or degree < 2:
+        exact = "rotations in space that are exact to a degree of at least 2"
+        expected = f"equally spaced rotations of the plane, or {exact}"
         raise InputError(
-            "scan",
-            "equally spaced rotations of the plane, or rotations in space that are exact to a "
-            "degree of at least 2",
-            group.spec,
-            remedy="scan rotations:72, or so3_quadrature:8",
+            "scan", expected, group.spec, remedy="scan rotations:72, or so3_quadrature:8"
         )
     cosine = (np.einsum("gij,hij->gh", rotations, rotations) - 1) / 2
     angle = np.arccos(cosine.clip(-1, 1))

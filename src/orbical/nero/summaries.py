@@ -6,12 +6,12 @@ import numpy as np
 
 from .._lazy import xr
 from ..store import Scan, ScanArrays, arrays_of, opened_scan, responses
-from .agreement import RATES, binary_rates, has_two_classes
 from .along_orbits import aggregate
 from .changes import answer_names, sample_changes
+from .classification_scores import RATES, binary_rates, has_two_classes
 from .headlines import finished_samples, headline_of, mean_curves, worst_elements
 from .molecules import scanned_quantities, violations_of
-from .orbit_sums import mean_of_curves
+from .orbit_sums import known_mean, mean_of_curves
 
 Array = np.ndarray
 
@@ -45,6 +45,12 @@ def consensus(scan: Scan | xr.Dataset) -> xr.Dataset:
         A dataset of `consensus` `[model, sample, ...]`, `score_vs_consensus`
         `[model, sample, element]` and, with labels, `consensus_vs_truth` `[model, sample]`.
 
+    See Also:
+        invariance_gap: How far outputs are from the consensus.
+
+    References:
+        Zhao et al., Evaluating Machine Learning Models with NERO, section 2.5, equation 1.
+
     Example:
         >>> import orbical as ob, torch
         >>> images, labels = ob.datasets.digits()
@@ -53,8 +59,6 @@ def consensus(scan: Scan | xr.Dataset) -> xr.Dataset:
         ...                progress=False)
         >>> float(ob.nero.consensus(scan)["consensus"].sum("class").mean().round(3))
         1.0
-
-    Paper: section 2.5, equation 1.
     """
     data, group = opened_scan(scan)
     names = ["consensus", "score_vs_consensus", "consensus_vs_truth"]
@@ -74,6 +78,10 @@ def invariance_gap(scan: Scan | xr.Dataset) -> xr.Dataset:
 
     Returns:
         A dataset of `per_sample` `[model, sample]` (lazy) and `total` `[model]`.
+
+    See Also:
+        consensus: The mean that outputs are compared with.
+        consistency: How often the answer itself changes.
 
     Example:
         >>> import orbical as ob, torch
@@ -106,6 +114,9 @@ def action_defect(scan: Scan | xr.Dataset) -> xr.Dataset:
     Returns:
         A dataset of `curve` `[element]`, the mean over samples; `mean`, its mean over the group;
         `worst`, its largest value; and `worst_element`, the index where that is.
+
+    See Also:
+        invariance_gap: What the model loses, and the transformation with it.
 
     Example:
         >>> import orbical as ob, torch
@@ -150,6 +161,11 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
         `violation` `[model, quantity]`, the largest of each (`violations`); and `action_defect`, a
         single number. The attribute `headline` says what was found in a sentence.
 
+    See Also:
+        headline: What was found in a sentence.
+        aggregate: The mean at every element.
+        orbical.check: Hold a scan against thresholds.
+
     Example:
         >>> import orbical as ob, torch
         >>> images, labels = ob.datasets.digits()
@@ -180,11 +196,10 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
         "invariance_gap": _root_mean_square_gap(arrays),
     }
     if "consensus_vs_truth" in arrays:
-        single["consensus_vs_truth"] = [
-            _mean(arrays.read("consensus_vs_truth", model=model)) for model in range(len(each))
-        ]
+        scores = (arrays.read("consensus_vs_truth", model=int(model)) for model in each)
+        single["consensus_vs_truth"] = [*map(known_mean, scores)]
     if answer_names(arrays):
-        shares = [[*map(_mean, values)] for values in sample_changes(arrays).values()]
+        shares = [[*map(known_mean, values)] for values in sample_changes(arrays).values()]
         single |= dict(zip(("changed", "changed_pairs"), shares, strict=True))
     table |= {name: (("model",), values) for name, values in single.items()}
     table["action_defect"] = float(action_defect(scan)["mean"])
@@ -197,18 +212,11 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
     score = responses(scan).attrs
     about = {"reference": score["reference"], "headline": headline_of(arrays, curves, samples).text}
     result = xr.Dataset(table, coords, {**data.attrs, **about})
-    for variable in result.data_vars.values():
-        meaning = _SUMMARY_MEANINGS.get(str(variable.name), score["meaning"])
-        variable.attrs = {"meaning": meaning}
+    for key, variable in result.data_vars.items():
+        variable.attrs = {"meaning": _SUMMARY_MEANINGS.get(str(key), score["meaning"])}
     return result
 
 
 def _root_mean_square_gap(arrays: ScanArrays) -> Array:
     gaps = (arrays.read("invariance_gap", model=model) for model in range(len(arrays.models)))
-    return np.sqrt([_mean(np.square(gap.astype(np.float64))) for gap in gaps])
-
-
-def _mean(values: Array) -> float:
-    """Return the mean of what is known, NaN if nothing is."""
-    known = values[~np.isnan(values)]
-    return float(known.mean(dtype=np.float64)) if len(known) else np.nan
+    return np.sqrt([known_mean(np.square(gap.astype(np.float64))) for gap in gaps])

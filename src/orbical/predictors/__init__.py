@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -81,6 +80,9 @@ def as_predictor(model: object) -> Predictor:
         InputError: If the model is of no supported kind.
         ModelError: If its file cannot be read.
 
+    See Also:
+        Predictor: What to subclass for a model of another kind.
+
     Example:
         >>> as_predictor("torch.nn:Identity()").source
         'torch.nn:Identity()'
@@ -89,9 +91,9 @@ def as_predictor(model: object) -> Predictor:
         return model
     if isinstance(model, str | Path):
         return _from_text(str(model))
-    found = hugging_face_predictor(model)
-    if found is not None:
-        return found
+    adapted = hugging_face_predictor(model)
+    if adapted is not None:
+        return adapted
     if isinstance(model, torch.nn.Module):
         return TorchPredictor(model)
     if isinstance(model, torch.export.ExportedProgram):
@@ -104,12 +106,8 @@ def as_predictor(model: object) -> Predictor:
         raise InputError("model", "an instance", f"the class {model.__name__}")
     if callable(model):
         return FunctionPredictor(model)
-    raise InputError(
-        "model",
-        "a torch module, an exported program, an ONNX file, a scikit-learn "
-        "estimator, an ASE calculator or a function",
-        type(model),
-    )
+    kinds = "a torch module, an exported program, an ONNX file, a scikit-learn estimator"
+    raise InputError("model", f"{kinds}, an ASE calculator or a function", type(model))
 
 
 def model_path(text: str) -> Path | None:
@@ -152,12 +150,9 @@ def _from_text(text: str) -> Predictor:
         network = _FILES[path.suffix](str(existing_file("model", path)))
         return as_detector(network, _split_decoding(text)[1])
     if ":" not in text:
-        raise InputError(
-            "model",
-            f"package.module:attribute, a file ending in {' or '.join(_FILES)}, or a "
-            "folder that save_pretrained of transformers wrote",
-            repr(text),
-        )
+        file = f"package.module:attribute, a file ending in {' or '.join(_FILES)}"
+        folder = "a folder that save_pretrained of transformers wrote"
+        raise InputError("model", f"{file}, or {folder}", repr(text))
     predictor = as_predictor(import_attribute(text, "model"))
     predictor.source = text
     if isinstance(predictor, CalculatorPredictor):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Sized
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -55,23 +55,19 @@ class CalculatorPredictor(Predictor):
 
     one_at_a_time = True
 
-    def __init__(self, calculator: Any, workers: int = 1) -> None:
+    def __init__(self, calculator: object, workers: int = 1) -> None:
         import_extra("ase", "chemistry", "a calculator as a model")
         self.workers = whole_number("workers", workers, 1)
         self.quantities = USUAL
-        self.maker = calculator if _is_maker(calculator) else None
+        self.maker = calculator if _is_factory(calculator) else None
         if workers > 1 and self.maker is None:
-            raise InputError(
-                "workers",
-                "1 for a calculator instance",
-                workers,
-                remedy="pass a factory (a class, a function, an import path), as each worker "
-                "needs its own calculator",
-            )
+            factory = "a factory (a class, a function, an import path)"
+            remedy = f"pass {factory}, as each worker needs its own calculator"
+            raise InputError("workers", "1 for a calculator instance", workers, remedy=remedy)
         self._calculator = _make_calculator(calculator)
         self._pool: ProcessPoolExecutor | None = None
-        is_text = isinstance(calculator, str)
-        self.source = calculator if is_text else name_of(type(self._calculator))
+        given = isinstance(calculator, str)
+        self.source = str(calculator) if given else name_of(type(self._calculator))
 
     @property
     def offers(self) -> tuple[str, ...]:
@@ -126,7 +122,7 @@ class CalculatorPredictor(Predictor):
         given = {name: torch.as_tensor(values, device=device) for name, values in outputs.items()}
         return PartialOutputs(given, errors) if errors else given
 
-    def _calculate(self, molecules: Sequence[object]) -> list[Answer]:
+    def _calculate(self, molecules: Sequence[Sized]) -> list[Answer]:
         if self.workers == 1:
             return [calculate(self._calculator, one, self.quantities) for one in molecules]
         if self._pool is None:
@@ -146,17 +142,14 @@ class CalculatorPredictor(Predictor):
             ) from error
 
 
-def _molecules(batch: Tree) -> tuple[Sequence[object], np.ndarray]:
+def _molecules(batch: Tree) -> tuple[Sequence[Sized], np.ndarray]:
     """Return a batch as `ase.Atoms`, and which of its places `[N, n]` are atoms."""
     from ase import Atoms
 
     if not isinstance(batch, dict) or not {"pos", "numbers"} <= {*batch}:
-        raise InputError(
-            "data",
-            "molecules, a dictionary with pos and numbers",
-            type(batch),
-            remedy="pass a list of ase.Atoms with the task 'atoms'",
-        )
+        expected = "molecules, a dictionary with pos and numbers"
+        remedy = "pass a list of ase.Atoms with the task 'atoms'"
+        raise InputError("data", expected, type(batch), remedy=remedy)
     arrays = to_numpy(batch)
     present = arrays.get("mask", arrays["numbers"] > 0).astype(bool)
     lattice = {name: arrays[name] for name in ("cell", "pbc") if name in arrays}
@@ -171,7 +164,7 @@ def _molecules(batch: Tree) -> tuple[Sequence[object], np.ndarray]:
     return molecules, present
 
 
-def calculate(calculator: Any, atoms: Any, quantities: tuple[str, ...]) -> Answer:
+def calculate(calculator: Any, atoms: Sized, quantities: tuple[str, ...]) -> Answer:
     """Return the quantities of one molecule, or the reason why that failed."""
     from ase.calculators.calculator import all_changes
 
@@ -193,14 +186,14 @@ def calculate(calculator: Any, atoms: Any, quantities: tuple[str, ...]) -> Answe
     return {name: np.array(values, float) for name, values in found.items()}
 
 
-def _is_maker(given: object) -> bool:
+def _is_factory(given: object) -> bool:
     return isinstance(given, str | type) or not is_calculator(given)
 
 
 def _make_calculator(given: object) -> Any:
     """Return a calculator, made by its factory if one is given."""
     thing = import_attribute(given, "model") if isinstance(given, str) else given
-    if _is_maker(thing) and callable(thing):
+    if _is_factory(thing) and callable(thing):
         maker: Callable[[], object] = thing
         try:
             thing = maker()
@@ -210,8 +203,7 @@ def _make_calculator(given: object) -> Any:
                 f"{type(error).__name__}: {error}"
             ) from error
     if not is_calculator(thing):
-        kind = type(thing).__name__
-        raise InputError("model", "an ASE calculator or a factory of one", kind)
+        raise InputError("model", "an ASE calculator or a factory of one", type(thing))
     return thing
 
 
@@ -224,5 +216,5 @@ def _start_worker(maker: object) -> None:
     _in_worker["calculator"] = _make_calculator(maker)
 
 
-def _calculate_in_worker(atoms: object, quantities: tuple[str, ...]) -> Answer:
+def _calculate_in_worker(atoms: Sized, quantities: tuple[str, ...]) -> Answer:
     return calculate(_in_worker["calculator"], atoms, quantities)

@@ -43,6 +43,9 @@ class HuggingFacePredictor(TorchPredictor):
     Raises:
         InputError: If the processor is not one.
 
+    See Also:
+        CausalLM: Language models of transformers.
+
     Example:
         >>> import orbical as ob
         >>> from transformers import AutoImageProcessor, AutoModelForImageClassification
@@ -55,11 +58,8 @@ class HuggingFacePredictor(TorchPredictor):
     def __init__(self, model: torch.nn.Module, processor: Any = None) -> None:
         super().__init__(model)
         if processor is not None and not hasattr(processor, "image_mean"):
-            raise InputError(
-                "processor",
-                "an image processor, such as AutoImageProcessor.from_pretrained(...)",
-                type(processor),
-            )
+            expected = "an image processor, such as AutoImageProcessor.from_pretrained(...)"
+            raise InputError("processor", expected, type(processor))
         self.processor = processor
         self.takes_unit_images = processor is not None
         config: Any = self._inner.config
@@ -138,12 +138,9 @@ def loading_model(path: Path, kind: str) -> Iterator[None]:
 
     def check(asked: object) -> None:
         if isinstance(asked, int) and asked > room:
-            raise InputError(
-                "model",
-                f"a {_CONFIG} that fits the weights (at most {room:,} parameters)",
-                f"{str(path)!r}, whose model has {asked:,} or more",
-                remedy="copy the folder again",
-            )
+            expected = f"a {_CONFIG} that fits the weights (at most {room:,} parameters)"
+            got = f"{str(path)!r}, whose model has {asked:,} or more"
+            raise InputError("model", expected, got, remedy="copy the folder again")
 
     hook = register_module_parameter_registration_hook(count)
     try:
@@ -164,13 +161,11 @@ def with_all_weights(kind: Any, folder: str | Path, **options: Any) -> Any:
     if missing:
         path = Path(folder) / options.get("gguf_file", "")
         others = f" and {len(missing) - 1:,} more" if missing[1:] else ""
-        raise InputError(
-            "model",
-            f"all weights of {type(model).__name__}",
-            f"{str(path)!r} without {missing[0]}{others}",
-            remedy="copy the folder again; if they are not needed, load the model with "
-            "transformers and pass it as an object",
-        )
+        expected = f"all weights of {type(model).__name__}"
+        pass_it = "load the model with transformers and pass it as an object"
+        remedy = f"copy the folder again; if they are not needed, {pass_it}"
+        got = f"{str(path)!r} without {missing[0]}{others}"
+        raise InputError("model", expected, got, remedy=remedy)
     return model
 
 
@@ -181,12 +176,9 @@ def processed_for_model(processor: Any, batch: Tree) -> Tensor:
         raise InputError("data", "images [N, 3, H, W] for the processor", got)
     low, high = float(batch.min()), float(batch.max())
     if not -_MARGIN <= low <= high <= 1 + _MARGIN:
-        raise InputError(
-            "data",
-            "images with values in 0..1, which the processor normalizes",
-            f"{low:.3g} .. {high:.3g}",
-            remedy="pass images as they are, divided by 255",
-        )
+        expected = "images with values in 0..1, which the processor normalizes"
+        remedy = "pass images as they are, divided by 255"
+        raise InputError("data", expected, f"{low:.3g} .. {high:.3g}", remedy=remedy)
     images = [*batch.float().clamp(0, 1)]
     made = processor(images=images, do_rescale=False, return_tensors="pt")
     pixels: Tensor = made["pixel_values"]

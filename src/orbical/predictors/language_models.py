@@ -15,7 +15,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +98,9 @@ class CausalLM(Predictor):
         InputError: if an argument is not one of these.
         ModelError: if the folder or file has no such model.
 
+    See Also:
+        Endpoint: A model that is served elsewhere.
+
     Example:
         >>> import orbical as ob
         >>> gemma = ob.predictors.CausalLM("models/gemma-3-270m")  # doctest: +SKIP
@@ -108,7 +111,7 @@ class CausalLM(Predictor):
 
     def __init__(
         self,
-        model: Any,
+        model: torch.nn.Module | str | Path,
         tokenizer: Any = None,
         scoring: str = "letters",
         prompt: Prompt | None = None,
@@ -120,31 +123,32 @@ class CausalLM(Predictor):
         check_name("normalize", normalize, NORMALIZATIONS)
         if isinstance(model, str | Path):
             self.source = f"{model}:{scoring}"
-            model, tokenizer = _loaded(Path(model).expanduser(), tokenizer)
+            network, tokenizer = _load(Path(model).expanduser(), tokenizer)
         else:
             self.source = f"{type(model).__name__}:{scoring}"
+            network = model
         if tokenizer is None:
             raise InputError("tokenizer", "one for a model that is passed as an object", "None")
         if chat and not getattr(tokenizer, "chat_template", None):
             raise InputError("chat", "a tokenizer with a chat template", "one without")
-        self.module, self.tokenizer = model.eval(), tokenizer
+        self.module, self.tokenizer = network.eval(), tokenizer
         self.scoring, self.normalize, self.chat = scoring, normalize, chat
         self.prompt: Prompt = SCORINGS[scoring] if prompt is None else prompt
         self.batch_size = whole_number("batch_size", batch_size, 1)
         self._scores: dict[tuple[Tokens, Tokens], float] = {}
-        self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
+        self._keeps = "logits_to_keep" in inspect.signature(network.forward).parameters
 
     @torch.no_grad()
     def __call__(self, batch: Tree) -> Raw:
         """Return a log-likelihood for each option, `[N, n]`."""
-        rows = [self._texts(question, options) for question, options in _questions(batch)]
+        rows = [self._token_pairs(question, options) for question, options in _questions(batch)]
         self._score([pair for row in rows for pair in row])
         return torch.tensor(
-            [[self._scores[pair] / self._size(pair[1]) for pair in row] for row in rows],
+            [[self._scores[pair] / self._normalizer(pair[1]) for pair in row] for row in rows],
             dtype=torch.float64,
         )
 
-    def _texts(self, question: str, options: Sequence[str]) -> list[tuple[Tokens, Tokens]]:
+    def _token_pairs(self, question: str, options: Sequence[str]) -> list[tuple[Tokens, Tokens]]:
         """Return the tokens of the prompt, and those of what follows for each option."""
         context = _filled_prompt(self.prompt, question, options)
         if self.chat:
@@ -162,7 +166,7 @@ class CausalLM(Predictor):
     def _tokens(self, text: str) -> Tokens:
         return tuple(self.tokenizer(text, add_special_tokens=not self.chat)["input_ids"])
 
-    def _size(self, continuation: Tokens) -> float:
+    def _normalizer(self, continuation: Tokens) -> float:
         if self.normalize == "bytes":
             return float(max(1, len(self.tokenizer.decode(continuation).strip().encode())))
         return float(max(1, len(continuation))) if self.normalize == "tokens" else 1.0
@@ -184,10 +188,10 @@ class CausalLM(Predictor):
             some = texts[first : first + self.batch_size]
             for text, logs in zip(some, self._passes(some, waiting), strict=True):
                 for context, continuation in waiting[text]:
-                    ids = continuation
-                    places = range(len(context) - 1, len(context) + len(ids) - 1)
-                    total = sum(float(logs[p][t]) for p, t in zip(places, ids, strict=True))
-                    self._scores[context, ids] = total
+                    places = range(len(context) - 1, len(text))
+                    steps = zip(places, continuation, strict=True)
+                    total = sum(float(logs[place][token]) for place, token in steps)
+                    self._scores[context, continuation] = total
 
     def _passes(
         self, texts: list[Tokens], waiting: dict[Tokens, list[tuple[Tokens, Tokens]]]
@@ -202,7 +206,7 @@ class CausalLM(Predictor):
         cached: Json = {}
         if shared >= _LONG_PREFIX and len(texts) > 1:
             begin = torch.tensor([texts[0][:shared]], device=device)
-            cache = self.module(begin, use_cache=True, **self._kept(begin[0, -1:] * 0))
+            cache = self.module(begin, use_cache=True, **self._logits_to_keep(begin[0, -1:] * 0))
             cache.past_key_values.batch_repeat_interleave(len(texts))
             cached = {"past_key_values": cache.past_key_values}
         else:
@@ -214,7 +218,7 @@ class CausalLM(Predictor):
         output = self.module(
             torch.tensor(rows, device=device),
             attention_mask=torch.ones(len(texts), shared + longest, device=device).long(),
-            **self._kept(torch.tensor(places, device=device)),
+            **self._logits_to_keep(torch.tensor(places, device=device)),
             **cached,
         )
         logits = output.logits if self._keeps else output.logits[:, places]
@@ -224,15 +228,13 @@ class CausalLM(Predictor):
             {place: logs[row, column[place]] for place in each} for row, each in enumerate(needed)
         ]
 
-    def _kept(self, places: Tensor) -> Json:
+    def _logits_to_keep(self, places: Tensor) -> Json:
         """Return the argument that computes logits at some places only: vocabularies are large."""
         return {"logits_to_keep": places} if self._keeps else {}
 
-    @contextmanager
-    def ready(self, device: torch.device) -> Iterator[None]:
+    def ready(self, device: torch.device) -> AbstractContextManager[None]:
         """Run the model on a device in inference mode, and move it back afterwards."""
-        with model_on_device(device, self.module, self.source):
-            yield
+        return model_on_device(device, self.module, self.source)
 
     def fingerprint(self) -> str | None:
         """Return a hash of the weights, the prompt and the scoring."""
@@ -245,7 +247,7 @@ class CausalLM(Predictor):
         return {**self.__dict__, "_scores": {}}
 
 
-def _loaded(path: Path, tokenizer: object) -> tuple[Any, Any]:
+def _load(path: Path, tokenizer: object) -> tuple[torch.nn.Module, Any]:
     """Load a model and its tokenizer from a folder or a GGUF file; no code in it is run."""
     library = import_extra("transformers", "transformers", f"the model {str(path)!r}")
     here: Json = {"local_files_only": True, "trust_remote_code": False}
@@ -278,6 +280,9 @@ class Endpoint(Predictor):
         timeout_s: how long to wait for an answer.
         attempts: how often to ask; a busy service is asked again after a while.
 
+    See Also:
+        CausalLM: A model in this process.
+
     Example:
         >>> import orbical as ob
         >>> served = ob.predictors.Endpoint("http://localhost:8000/v1", "mine")
@@ -302,11 +307,8 @@ class Endpoint(Predictor):
         if not str(url).startswith(("http://", "https://")):
             raise InputError("url", "an address such as http://localhost:8000/v1", repr(url))
         if not model:
-            raise InputError(
-                "model",
-                "the name of a model at the endpoint, such as http://localhost:8000/v1#name",
-                f"none for {str(url)!r}",
-            )
+            expected = "the name of a model at the endpoint, such as http://localhost:8000/v1#name"
+            raise InputError("model", expected, f"none for {str(url)!r}")
         self.url, self.model, self.chat, self.key = str(url).rstrip("/"), model, chat, key
         self.prompt: Prompt = SCORINGS["letters"] if prompt is None else prompt
         self.top, self.workers = whole_number("top", top, 1), whole_number("workers", workers, 1)
@@ -317,7 +319,7 @@ class Endpoint(Predictor):
         """Return the log-probability of each letter, `[N, n]`; a request that fails is recorded."""
         asked = list(_questions(batch))
         with ThreadPoolExecutor(min(self.workers, len(asked)), "orbical-endpoint") as pool:
-            answers = list(pool.map(lambda one: self._answer(*one), asked))
+            answers = list(pool.map(lambda one: self._scores_or_error(*one), asked))
         errors = {place: why for place, why in enumerate(answers) if isinstance(why, str)}
         if len(errors) == len(answers):
             raise ModelError(f"{self.source}: {errors[0]}")
@@ -328,7 +330,7 @@ class Endpoint(Predictor):
         scores = torch.tensor(rows, dtype=torch.float64)
         return PartialOutputs(scores, errors) if errors else scores
 
-    def _answer(self, question: str, options: Sequence[str]) -> list[float] | str:
+    def _scores_or_error(self, question: str, options: Sequence[str]) -> list[float] | str:
         """Return the scores of the letters, or what went wrong."""
         text = _filled_prompt(self.prompt, question, options)
         wanted: Json = {"model": self.model, "max_tokens": 1, "temperature": 0}
@@ -339,16 +341,16 @@ class Endpoint(Predictor):
             path = "/completions"
             wanted |= {"prompt": text, "logprobs": self.top}
         try:
-            return _letters(self._asked(path, wanted), len(options))
+            return _letter_scores(self._post(path, wanted), len(options))
         except urllib.error.HTTPError as error:
             hint = "" if error.code != 404 or self.url.endswith("/v1") else f"; try {self.url}/v1"
-            return f"{words_of(error)} from {self.url}{path}{_reason(error)}{hint}"
+            return f"{words_of(error)} from {self.url}{path}{_error_message(error)}{hint}"
         except urllib.error.URLError as error:
             return f"no answer: {words_of(error).strip('<>')}; is the server running?"
         except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
             return f"{type(error).__name__}: {words_of(error)}"
 
-    def _asked(self, path: str, wanted: Json) -> Json:
+    def _post(self, path: str, wanted: Json) -> Json:
         """Send a request, again where the service is busy, and return what it answers."""
         headers = {"Content-Type": "application/json"}
         if os.environ.get(self.key):
@@ -367,7 +369,7 @@ class Endpoint(Predictor):
         raise AssertionError  # the last attempt returns or raises
 
 
-def _reason(error: urllib.error.HTTPError) -> str:
+def _error_message(error: urllib.error.HTTPError) -> str:
     """Return what a service says about an error, such as that it has no such model."""
     try:
         about = json.load(error)["error"]
@@ -376,7 +378,7 @@ def _reason(error: urllib.error.HTTPError) -> str:
         return ""
 
 
-def _letters(answer: Json, count: int) -> list[float]:
+def _letter_scores(answer: Json, count: int) -> list[float]:
     """Return the log-probability of each letter from the answer of an endpoint."""
     stated = answer["choices"][0].get("logprobs")
     if not stated:

@@ -9,8 +9,8 @@ import threading
 import warnings
 import zipfile
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +18,11 @@ import numpy as np
 import torch
 
 from .._imports import import_extra
-from .._trees import Tree, as_tensors, leaves, tree_map
+from .._trees import Tree, as_tensors, concatenate, leaves, tree_map
 from ..errors import InputError, ModelError
+from . import predictor
 from .model_objects import TorchPredictor
-from .predictor import (
-    Predictor,
-    Raw,
-    Shape,
-    call_model,
-    count_inputs,
-    hash_of_model_state,
-    model_on_device,
-    reading_model,
-)
+from .predictor import Predictor, Raw, Shape
 
 _ONNX, _TFLITE = "a readable ONNX file", "a readable TensorFlow Lite file"
 
@@ -39,24 +31,6 @@ def _file_hash(path: str) -> str:
     """Return a hash of a file's content."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
-
-
-def _in_fixed_batches(run: Callable[[Tree], Raw], batch: Tree, size: int | None) -> Raw:
-    """Run a program made for one batch size on any batch, padding the last piece."""
-    count = count_inputs(batch)
-    if size is None or count == size:
-        return run(batch)
-    pieces = []
-    for start in range(0, count, size):
-        piece = tree_map(lambda leaf, start=start: leaf[start : start + size], batch)
-        missing = size - count_inputs(piece)
-        padded = tree_map(lambda leaf, missing=missing: _padded(leaf, missing), piece)
-        pieces.append(tree_map(lambda leaf, kept=size - missing: leaf[:kept], run(padded)))
-    return tree_map(lambda *parts: torch.cat(parts), pieces[0], *pieces[1:])
-
-
-def _padded(leaf: torch.Tensor, missing: int) -> torch.Tensor:
-    return torch.cat([leaf, leaf[-1:].expand(missing, *leaf.shape[1:])])
 
 
 def _named_inputs(batch: Tree, names: Iterable[str], kind: str) -> dict[str, torch.Tensor]:
@@ -69,16 +43,27 @@ def _named_inputs(batch: Tree, names: Iterable[str], kind: str) -> dict[str, tor
     return named
 
 
-class _File(Predictor):
-    """A model in a file, which declares its inputs and may be made for one batch size."""
+def _fixed_size(shapes: Iterable[Shape]) -> int | None:
+    """Return the batch size a program with inputs of these shapes is made for, None if any."""
+    return next((shape[0] for shape in shapes if shape and isinstance(shape[0], int)), None)
 
-    declared_inputs: Mapping[str, tuple[Shape, str]]
+
+class _Program(Predictor):
+    """A model in a file, which may be made for one batch size."""
+
+    _size: int | None
 
     def __call__(self, batch: Tree) -> Raw:
         """Run the model, piece by piece if it was made for one batch size."""
-        sizes = (shape[0] for shape, _ in self.declared_inputs.values() if shape)
-        fixed = next((size for size in sizes if isinstance(size, int)), None)
-        return _in_fixed_batches(self._run, batch, fixed)
+        count, size = predictor.count_inputs(batch), self._size
+        if size is None or count == size:
+            return self._run(batch)
+        pieces = []
+        for start in range(0, count, size):
+            rows = torch.arange(start, start + size).clamp(max=count - 1)  # the last one pads
+            outputs = self._run(tree_map(lambda leaf, rows=rows: leaf[rows], batch))
+            pieces.append(tree_map(lambda leaf, kept=count - start: leaf[:kept], outputs))
+        return concatenate(pieces)
 
     @abstractmethod
     def _run(self, batch: Tree) -> Raw: ...
@@ -88,7 +73,7 @@ class _File(Predictor):
         return _file_hash(self.source)
 
 
-class OnnxPredictor(_File):
+class OnnxPredictor(_Program):
     """An ONNX file, run by onnxruntime. Needs the extra `onnx`.
 
     A batch with one tensor feeds the only input; a dictionary feeds inputs by name. One output is
@@ -102,28 +87,28 @@ class OnnxPredictor(_File):
         onnxruntime = import_extra("onnxruntime", "onnx", f"the model {path!r}")
         self.source = self._path = path
         self._onnxruntime = onnxruntime
-        with reading_model(_ONNX, path):  # names in a damaged file may be no text
+        with predictor.reading_model(_ONNX, path):  # names in a damaged file may be no text
             self._session = self._open(["CPUExecutionProvider"])
             self._inputs = {entry.name: entry for entry in self._session.get_inputs()}
-            self.declared_inputs = {
+            self.declared_inputs: dict[str, tuple[Shape, str]] = {
                 name: ([*entry.shape], entry.type) for name, entry in self._inputs.items()
             }
+            self._size = _fixed_size(entry.shape for entry in self._inputs.values())
             outputs = self._session.get_outputs()
             self.declared_outputs: dict[str, Shape] = {one.name: [*one.shape] for one in outputs}
             # What the author of the file wrote into it, such as the names of classes.
             self.metadata: dict[str, str] = dict(self._session.get_modelmeta().custom_metadata_map)
 
     def _open(self, providers: list[str]) -> Any:
-        with reading_model(_ONNX, self._path):
+        with predictor.reading_model(_ONNX, self._path):
             return self._onnxruntime.InferenceSession(self._path, providers=providers)
 
-    @contextmanager
-    def ready(self, device: torch.device) -> Iterator[None]:
+    def ready(self, device: torch.device) -> AbstractContextManager[None]:
         """Use the accelerator where onnxruntime has one."""
         known = self._onnxruntime.get_available_providers()
         if device.type == "cuda" and "CUDAExecutionProvider" in known:
             self._session = self._open(["CUDAExecutionProvider", "CPUExecutionProvider"])
-        yield
+        return nullcontext()
 
     def _run(self, batch: Tree) -> Raw:
         outputs = as_tensors(self._session.run(None, self._feed(batch)))
@@ -161,7 +146,7 @@ def _cast(value: torch.Tensor, kind: str) -> np.ndarray:
     return cast.cpu().numpy()
 
 
-class ExportedPredictor(Predictor):
+class ExportedPredictor(_Program):
     """A program saved with `torch.export.save`, or one in memory. Loading a file runs its code.
 
     Args:
@@ -172,41 +157,29 @@ class ExportedPredictor(Predictor):
         self._path = program if isinstance(program, str) else None
         self.source = self._path or "torch.export:ExportedProgram"
         if isinstance(program, str):
-            with reading_model("an exported program", program):
+            with predictor.reading_model("an exported program", program):
                 program = torch.export.load(program)
         self._program = program
         self._module = program.module()
-        self._size = _fixed_batch(program)
+        names = set(program.graph_signature.user_inputs)
+        self._size = _fixed_size(
+            tuple(getattr(node.meta.get("val"), "shape", ()))
+            for node in program.graph.nodes
+            if node.op == "placeholder" and node.name in names
+        )
 
-    @contextmanager
-    def ready(self, device: torch.device) -> Iterator[None]:
+    def ready(self, device: torch.device) -> AbstractContextManager[None]:
         """Move the program to the device."""
-        with model_on_device(device, self._module, self.source):
-            yield
-
-    def __call__(self, batch: Tree) -> Raw:
-        """Run the program."""
-        return _in_fixed_batches(self._run, batch, self._size)
+        return predictor.model_on_device(device, self._module, self.source)
 
     def _run(self, batch: Tree) -> Raw:
-        return as_tensors(call_model(self._module, batch, frozenset()))
+        return as_tensors(predictor.call_model(self._module, batch, frozenset()))
 
     def fingerprint(self) -> str | None:
         """Return a hash of the file, or of the weights of a program in memory."""
         if self._path is not None:
             return _file_hash(self._path)
-        return hash_of_model_state(str(self._program.graph), self._program.state_dict)
-
-
-def _fixed_batch(program: torch.export.ExportedProgram) -> int | None:
-    """Return the batch size a program was exported for, None if it is free."""
-    names = set(program.graph_signature.user_inputs)
-    for node in program.graph.nodes:
-        if node.op == "placeholder" and node.name in names and "val" in node.meta:
-            shape = tuple(getattr(node.meta["val"], "shape", ()))
-            if shape[:1] and isinstance(shape[0], int):
-                return shape[0]
-    return None
+        return predictor.hash_of_model_state(str(self._program.graph), self._program.state_dict)
 
 
 class ScriptedPredictor(TorchPredictor):
@@ -251,7 +224,7 @@ Entry = dict[str, Any]
 """What the interpreter tells about a tensor."""
 
 
-class TflitePredictor(_File):
+class TflitePredictor(_Program):
     """A `.tflite` file, run by LiteRT on the CPU. Needs the extra `litert`.
 
     A batch with one tensor feeds the only input; a dictionary feeds inputs by name. One output is
@@ -269,15 +242,16 @@ class TflitePredictor(_File):
         runtime = import_extra("ai_edge_litert.interpreter", "litert", purpose, "ai-edge-litert")
         self.source = path
         _check_runtime(path)
-        with reading_model(_TFLITE, path):
+        with predictor.reading_model(_TFLITE, path):
             self._net = runtime.Interpreter(path, num_threads=torch.get_num_threads())
             self._net.allocate_tensors()
         self._one_caller = threading.Lock()  # a first look scans while the page asks
         self._inputs = {entry["name"]: entry for entry in self._net.get_input_details()}
-        self.declared_inputs = {
-            name: (_declared_shape(entry), "tensor(float)" if _scale(entry) else _type(entry))
+        self.declared_inputs: dict[str, tuple[Shape, str]] = {
+            name: (_declared_shape(entry), "tensor(float)" if _scale(entry) else _onnx_type(entry))
             for name, entry in self._inputs.items()
         }
+        self._size = _fixed_size(shape for shape, _ in self.declared_inputs.values())
 
     @property
     def declared_outputs(self) -> dict[str, Shape]:
@@ -294,7 +268,7 @@ class TflitePredictor(_File):
         given: dict[str, torch.Tensor] = {}
         for name, value in _named_inputs(batch, self._inputs, "TensorFlow Lite").items():
             if name in self._inputs:
-                given[name], last = self._laid_out(name, value)
+                given[name], last = self._in_layout(name, value)
                 moved |= last
         self._resize(given)
         for name, value in given.items():
@@ -304,7 +278,7 @@ class TflitePredictor(_File):
         found = tuple(self._output(entry, moved) for entry in self._net.get_output_details())
         return found[0] if len(found) == 1 else found
 
-    def _laid_out(self, name: str, value: torch.Tensor) -> tuple[torch.Tensor, bool]:
+    def _in_layout(self, name: str, value: torch.Tensor) -> tuple[torch.Tensor, bool]:
         """Return a tensor as an input takes it, and whether its channels were moved last."""
         shape = _declared_shape(self._inputs[name])
         if _fits(value, shape):
@@ -380,7 +354,7 @@ def _misfit(value: torch.Tensor, wanted: str, *shapes: Shape) -> InputError:
     return InputError("data", wanted, ["N", *value.shape[1:]], remedy=remedy)
 
 
-def _type(entry: Entry) -> str:
+def _onnx_type(entry: Entry) -> str:
     name = np.dtype(entry["dtype"]).name
     return f"tensor({'float' if name == 'float32' else name})"
 

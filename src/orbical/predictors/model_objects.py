@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,19 +14,8 @@ from .._imports import import_extra, name_of, words_of
 from .._ragged import EDGES, NODES, real_nodes, to_padded, to_ragged
 from .._trees import Tree, as_tensors, leaves, tree_map
 from ..errors import InputError, ModelError
-from .predictor import (
-    PartialOutputs,
-    Predictor,
-    Raw,
-    Wrapper,
-    call_model,
-    count_inputs,
-    hash_of_model_state,
-    model_on_device,
-    parameter_names,
-    takes_nothing,
-    to_numpy,
-)
+from . import predictor
+from .predictor import PartialOutputs, Predictor, Raw, Wrapper
 
 _NEEDS_DERIVATIVES = ("nference tensor", "does not require grad", "not require gradient")
 _MOST_CLASSES = 100_000  # whole numbers beyond are names, not column indices
@@ -71,7 +60,7 @@ class TorchPredictor(Predictor):
         return outputs
 
     def _run(self, batch: Tree) -> Raw:
-        return as_tensors(call_model(self.module, batch, self._named))
+        return as_tensors(predictor.call_model(self.module, batch, self._named))
 
     def cast(self, leaf: object) -> object:
         """Return a floating-point tensor in the precision of the weights, and anything else as is.
@@ -99,7 +88,7 @@ class TorchPredictor(Predictor):
         try:
             if any(modes.values()):  # a view asks often, and both eval and to visit every module
                 self.module.eval()
-            with model_on_device(device, self.module, self.source):
+            with predictor.model_on_device(device, self.module, self.source):
                 yield
         finally:
             for module, training in modes.items():
@@ -107,7 +96,7 @@ class TorchPredictor(Predictor):
 
     def fingerprint(self) -> str | None:
         """Return a hash of the printed architecture and of all parameters and buffers."""
-        return hash_of_model_state(repr(self._inner), self._inner.state_dict())
+        return predictor.hash_of_model_state(repr(self._inner), self._inner.state_dict())
 
 
 def unwrapped_model(module: torch.nn.Module) -> torch.nn.Module:
@@ -123,7 +112,7 @@ def _forward_names(module: torch.nn.Module) -> frozenset[str]:
     if isinstance(module, torch.jit.ScriptModule):
         forward: Any = module.forward
         return frozenset(argument.name for argument in forward.schema.arguments)
-    return parameter_names(module.forward)
+    return predictor.parameter_names(module.forward)
 
 
 def _detached(raw: object) -> Raw:
@@ -229,7 +218,7 @@ class FunctionPredictor(Predictor):
     def __init__(self, function: Callable[..., object], on: str | None = None) -> None:
         self.function = function
         self._on = on
-        self._named = parameter_names(function)
+        self._named = predictor.parameter_names(function)
         self.source = name_of(function)
 
     def __call__(self, batch: Tree) -> Raw:
@@ -237,12 +226,12 @@ class FunctionPredictor(Predictor):
         return self._first(batch) if self._on is None else self._call(batch, self._on)
 
     def _call(self, batch: Tree, on: str) -> Raw:
-        given = to_numpy(batch) if on == "numpy" else batch
-        return as_tensors(call_model(self.function, given, self._named))
+        given = predictor.to_numpy(batch) if on == "numpy" else batch
+        return as_tensors(predictor.call_model(self.function, given, self._named))
 
     def _first(self, batch: Tree) -> Raw:
         """Find out which arrays the function takes; one that works is called once."""
-        if takes_nothing(self.function):
+        if predictor.takes_nothing(self.function):
             raise ModelError(
                 f"{self.source}: expected a function of a batch, got one without parameters: if it "
                 f"makes the model, pass what it returns, on the command line {self.source}()"
@@ -261,8 +250,8 @@ class FunctionPredictor(Predictor):
                 self._on = on
                 return outputs
         raise ModelError(
-            f"{self.source}: expected outputs for a batch of {count_inputs(batch)}, got errors "
-            f"({', '.join(errors)}){self._how_called(batch)}"
+            f"{self.source}: expected outputs for a batch of {predictor.count_inputs(batch)}, got "
+            f"errors ({', '.join(errors)}){self._how_called(batch)}"
         )
 
     def _how_called(self, batch: Tree) -> str:
@@ -272,11 +261,9 @@ class FunctionPredictor(Predictor):
         fields = ", ".join(batch)
         return f"; it received one dictionary: to receive its fields, name the parameters {fields}"
 
-    @contextmanager
-    def ready(self, device: torch.device) -> Iterator[None]:
+    def ready(self, device: torch.device) -> AbstractContextManager[None]:
         """Keep torch from recording gradients."""
-        with torch.inference_mode():
-            yield
+        return torch.inference_mode()
 
 
 def numpy_function(function: Callable[..., object]) -> FunctionPredictor:
@@ -287,6 +274,9 @@ def numpy_function(function: Callable[..., object]) -> FunctionPredictor:
 
     Returns:
         The predictor.
+
+    See Also:
+        FunctionPredictor: A function on tensors, or on what it takes.
 
     Example:
         >>> import torch
@@ -314,6 +304,10 @@ class RaggedPredictor(Wrapper):
             for a `torch_geometric.data.Batch`.
         nodes: the names of the fields, and of the outputs, with a row for each node.
         edges: the names of the fields with a row for each edge.
+
+    See Also:
+        to_pyg: A batch of PyTorch Geometric.
+        to_ragged: A padded batch without its padding.
 
     Example:
         >>> import torch
@@ -347,9 +341,8 @@ class RaggedPredictor(Wrapper):
     def __call__(self, batch: Tree) -> Raw:
         """Return the model's outputs for a padded batch, padded alike."""
         if not isinstance(batch, dict):
-            raise InputError(
-                "data", "graphs, a dictionary of fields", type(batch), remedy="pass pos and mask"
-            )
+            expected, remedy = "graphs, a dictionary of fields", "pass pos and mask"
+            raise InputError("data", expected, type(batch), remedy=remedy)
         ragged = to_ragged(batch, self.nodes, self.edges)
         if isinstance(self.model, TorchPredictor):
             ragged = tree_map(self.model.cast, ragged)  # a packed batch is not looked into
@@ -380,6 +373,9 @@ def to_pyg(batch: dict[str, Tensor]) -> Any:
 
     Returns:
         The batch, with the same fields; atomic numbers `numbers` are also `z`.
+
+    See Also:
+        RaggedPredictor: The predictor that packs its batches so.
 
     Example:
         >>> import torch

@@ -36,6 +36,9 @@ class OrbitAverage(Wrapper):
     Raises:
         InputError: if the task's outputs have no mean of this kind, such as detections.
 
+    See Also:
+        orbical.nero.averaging: How many elements are enough, from a scan.
+
     Example:
         >>> import orbical as ob
         >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
@@ -51,7 +54,7 @@ class OrbitAverage(Wrapper):
     def __init__(self, model: object, group: Group | str, task: Task | str | None = None) -> None:
         from . import as_predictor
 
-        self.group, self.task = as_group(group), _checked(task)
+        self.group, self.task = as_group(group), _task_with_mean(task)
         about = f"{self.group.fingerprint()} {self.task.describe()}"
         super().__init__(as_predictor(model), about)
         self.outputs = "probabilities" if hasattr(self.task, "outputs") else None
@@ -60,9 +63,9 @@ class OrbitAverage(Wrapper):
     def __call__(self, batch: Tree) -> Raw:
         """Return the averages for a batch, as the task reads them."""
         batch = self.task.input.encode(as_tensors(batch))
-        return self._suited(batch)._averaged(batch)
+        return self._for_inputs(batch)._averaged(batch)
 
-    def _suited(self, batch: Tree) -> OrbitAverage:
+    def _for_inputs(self, batch: Tree) -> OrbitAverage:
         """Return a copy whose task moves inputs of this shape, where it was given no action."""
         suited = copy.copy(self)
         suited.task = self.task.for_inputs(batch)
@@ -71,7 +74,7 @@ class OrbitAverage(Wrapper):
         return suited
 
     def _averaged(self, batch: Tree) -> Raw:
-        outputs = self._answers(batch)
+        outputs = self._outputs_along_orbit(batch)
         if isinstance(outputs, Tensor):
             return self._mean(outputs)
         mean = self._mean(self.task.primary(outputs))
@@ -82,7 +85,7 @@ class OrbitAverage(Wrapper):
         }
         if not means:
             return mean
-        spread = self._weighted((self._home(outputs["mean"]) - mean).square())
+        spread = self._weighted((self._moved_back(outputs["mean"]) - mean).square())
         if means["variance"].shape[-1] == 1:
             spread = spread.mean(-1, keepdim=True)
         if "aleatoric" in means:
@@ -99,15 +102,15 @@ class OrbitAverage(Wrapper):
             `sum_g w_g ||g^-1 h(g x) - h_G(x)||^2`, `[N]`: an epistemic uncertainty without labels.
         """
         batch = self.task.input.encode(as_tensors(batch))
-        return self._suited(batch)._deviation(batch)
+        return self._for_inputs(batch)._deviation(batch)
 
     def _deviation(self, batch: Tree) -> Tensor:
-        answers = self.task.primary(self._answers(batch))
-        home = self._home(answers)
+        answers = self.task.primary(self._outputs_along_orbit(batch))
+        home = self._moved_back(answers)
         valid = self.task.output.valid(self.group.inverse(), answers)
         return self._weighted(self.task.deviation(home, self._mean(answers), valid))
 
-    def _answers(self, batch: Tree) -> Raw:
+    def _outputs_along_orbit(self, batch: Tree) -> Raw:
         """Return the outputs along the orbit, `[K, N, ...]`; one element at a time is in memory."""
         answers = []
         for place in range(len(self.group)):
@@ -119,20 +122,20 @@ class OrbitAverage(Wrapper):
             answers.append(self.task.at_home(answer, element))
         return concatenate(answers)
 
-    def _home(self, answers: Tensor) -> Tensor:
+    def _moved_back(self, answers: Tensor) -> Tensor:
         home: Tensor = self.task.output.move(self.group.inverse(), answers)
         return home
 
     def _mean(self, answers: Tensor) -> Tensor:
         valid = self.task.output.valid(self.group.inverse(), answers)
         weights = torch.as_tensor(self.group.weights).to(answers.device)
-        return self.task.average(self._home(answers), weights, valid)
+        return self.task.average(self._moved_back(answers), weights, valid)
 
     def _weighted(self, values: Tensor) -> Tensor:
         return torch.einsum("k,k...->...", torch.as_tensor(self.group.weights).to(values), values)
 
 
-def _checked(task: Task | str | None) -> Task:
+def _task_with_mean(task: Task | str | None) -> Task:
     """Return the task if its outputs have a mean."""
     from ..tasks import Classification, as_task
 
@@ -141,12 +144,8 @@ def _checked(task: Task | str | None) -> Task:
         return chosen
     form = getattr(chosen, "uncertainty", None)
     if form is None:
-        raise InputError(
-            "task", "outputs with a mean", chosen.name, remedy="a scan has their consensus"
-        )
-    raise InputError(
-        "task",
-        "outputs with a mean and variances",
-        f"{chosen.name} with {form}",
-        remedy="average regression with uncertainty='variance' or 'parts'",
-    )
+        remedy = "a scan has their consensus"
+        raise InputError("task", "outputs with a mean", chosen.name, remedy=remedy)
+    expected, got = "outputs with a mean and variances", f"{chosen.name} with {form}"
+    remedy = "average regression with uncertainty='variance' or 'parts'"
+    raise InputError("task", expected, got, remedy=remedy)

@@ -6,7 +6,7 @@ import hashlib
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,14 +75,13 @@ class Predictor(WithUsage, ABC):
         """
         self.quantities = quantities
 
-    @contextmanager
-    def ready(self, device: torch.device) -> Iterator[None]:
+    def ready(self, device: torch.device) -> AbstractContextManager[None]:
         """Prepare the model for a scan on a device, and restore it afterwards.
 
         Args:
             device: where batches are.
         """
-        yield
+        return nullcontext()
 
     def fingerprint(self) -> str | None:
         """Return a hash of the model's content, or None if it cannot be read."""
@@ -102,11 +101,9 @@ class Wrapper(Predictor):
         self.source, self.outputs = model.source, model.outputs
         self.one_at_a_time = model.one_at_a_time
 
-    @contextmanager
-    def ready(self, device: torch.device) -> Iterator[None]:
+    def ready(self, device: torch.device) -> AbstractContextManager[None]:
         """Prepare the inner model."""
-        with self.model.ready(device):
-            yield
+        return self.model.ready(device)
 
     def request(self, quantities: tuple[str, ...]) -> None:
         """Pass the quantities that the task needs to the inner model."""

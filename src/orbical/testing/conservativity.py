@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -68,8 +67,8 @@ class ConservativityError:
 
 
 def conservativity_error(
-    model: Any,
-    x: Any,
+    model: object,
+    x: object,
     *,
     task: Task | str = "atoms",
     directions: int = 8,
@@ -108,6 +107,10 @@ def conservativity_error(
         InputError: If an argument cannot be used.
         ModelError: If the model's outputs cannot be read.
 
+    See Also:
+        assert_conservative: The same as a test.
+        equivariance_error: Whether energy and forces move with the molecule.
+
     Example:
         >>> from ase.build import bulk
         >>> from ase.calculators.emt import EMT
@@ -123,17 +126,17 @@ def conservativity_error(
     directions = whole_number("directions", directions, 1)
     if step is not None:
         real_number("step", step, "> 0", "a length in Å")
-    _, x = with_tensors(task, x)
-    predictor, device = as_predictor(model), x["pos"].device
+    _, samples = with_tensors(task, x)
+    predictor, device = as_predictor(model), samples["pos"].device
     with predictor.ready(device):
         sweep = Sweep({"model": predictor}, trivial(), task, device, batch_size)
-        still = _answers(sweep, x)
+        still = _answers(sweep, samples)
         precision = _precision(still["energy"])
         generator = np.random.default_rng(seed)
-        probes = [probe for _ in range(directions) for probe in _probes(x, still, generator)]
+        probes = [one for _ in range(directions) for one in _probes(samples, still, generator)]
         steps = _STEPS if step is None else [float(step)]
-        found = [_differences(sweep, probes, still["energy"], precision, one) for one in steps]
-    return min(found, key=lambda one: one.limits["forces"].max())
+        by_step = [_differences(sweep, probes, still["energy"], precision, one) for one in steps]
+    return min(by_step, key=lambda one: one.limits["forces"].max())
 
 
 def assert_conservative(
@@ -152,6 +155,9 @@ def assert_conservative(
 
     Raises:
         AssertionError: If a difference exceeds the tolerance, or might.
+
+    See Also:
+        conservativity_error: The differences of each sample.
 
     Example:
         >>> from ase.build import molecule
@@ -222,9 +228,8 @@ def _probes(
         return
     signs = _signs(generator, cell)
     # Entries off the diagonal occur twice; so weighted, squares average to those of nine entries.
-    strain = torch.diag_embed(signs.diagonal(dim1=1, dim2=2)) + (
-        signs.triu(1) + signs.triu(1).mT
-    ) / math.sqrt(2)
+    diagonal, above = torch.diag_embed(signs.diagonal(dim1=1, dim2=2)), signs.triu(1)
+    strain = diagonal + (above + above.mT) / math.sqrt(2)
     volume = torch.linalg.det(_on_host(cell)).abs().where(periodic, torch.nan)
     slope = volume * (still["stress"] * _on_host(strain)).sum((1, 2))
     strains = {"pos": pos @ strain.to(pos), "cell": cell @ strain}

@@ -95,6 +95,11 @@ def equivariance_error(
         InputError: If an argument cannot be used.
         ModelError: If the model's outputs cannot be read.
 
+    See Also:
+        assert_equivariant: The same as a test.
+        layer_errors: Where inside a network the symmetry is lost.
+        orbical.scan: Whole orbits of many samples, with scores.
+
     Example:
         >>> import orbical as ob, torch
         >>> error = ob.testing.equivariance_error(
@@ -103,15 +108,10 @@ def equivariance_error(
         >>> error.largest < 1e-5
         True
     """
-    group = as_group(group)
-    task = as_task(task)
     batch_size = whole_number("batch_size", batch_size, 1)
     given = x
-    task, x = with_tensors(task, given)
-    check_group(task.input, group, x)
-    task.check_group(group, x)
+    group, task, x = checked_together(group, task, given)
     task.input.check_values(x)
-    group = task.on_outputs(group)
     first = next(leaves(x))
     predictor = as_predictor(model)
     with predictor.ready(first.device):
@@ -154,6 +154,15 @@ def equivariance_error(
     }
     parts = {name: _largest(part) for name, part in errors.items()}
     return EquivarianceError(parts, group, _precision(x, predictions), lost, samples)
+
+
+def checked_together(group: Group | str, task: Task | str, x: object) -> tuple[Group, Task, Tree]:
+    """Return group, task and inputs of a test, if the group can act on these inputs and outputs."""
+    acting = as_group(group)
+    suited, inputs = with_tensors(as_task(task), x)
+    check_group(suited.input, acting, inputs)
+    suited.check_group(acting, inputs)
+    return suited.on_outputs(acting), suited, inputs
 
 
 def with_tensors(task: Task, x: object) -> tuple[Task, Tree]:
@@ -200,6 +209,9 @@ def assert_equivariant(
 
     Raises:
         AssertionError: If the error at some element exceeds the tolerance.
+
+    See Also:
+        equivariance_error: The error at each element.
 
     Example:
         >>> import orbical as ob, torch

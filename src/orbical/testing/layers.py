@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 import torch
@@ -14,14 +15,14 @@ from torch import Tensor, nn
 
 from .._text import in_column, percent
 from .._trees import Tree, leaves, tree_map
-from ..actions import Images, Periodic, Volumes, check_group, flat_actions
+from ..actions import Images, Periodic, Volumes, flat_actions
 from ..data import checked_preprocessing
 from ..errors import InputError, unknown_name, whole_number
-from ..groups import Elements, Group, as_group, trivial
+from ..groups import Elements, Group, trivial
 from ..predictors import as_predictor
 from ..scanning import Sweep, refuse_faults
-from ..tasks import Task, as_task
-from .equivariance import with_tensors
+from ..tasks import Task
+from .equivariance import checked_together
 
 __all__ = ["LayerErrors", "layer_errors"]
 
@@ -72,9 +73,8 @@ class LayerErrors:
     @property
     def titles(self) -> list[str]:
         """The layers with their kinds."""
-        return [
-            f"{name} {kind}".strip() for name, kind in zip(self.layers, self.kinds, strict=True)
-        ]
+        named = zip(self.layers, self.kinds, strict=True)
+        return [f"{name} {kind}".strip() for name, kind in named]
 
     @property
     def first(self) -> str:
@@ -88,14 +88,13 @@ class LayerErrors:
         """Why shares may mislead; empty if nothing speaks for that."""
         if np.nanmax(np.abs(self.share), initial=0.0) <= _CANCEL:
             return ""
-        return (
-            "layers undo what others did, often at the edges of fields that move out of view: try "
-            "an exact group, such as cyclic:4 or flips, or name fewer layers"
-        )
+        where = "often at the edges of fields that move out of view"
+        remedy = "try an exact group, such as cyclic:4 or flips, or name fewer layers"
+        return f"layers undo what others did, {where}: {remedy}"
 
     def to_dict(self) -> dict[str, object]:
         """Return the fields in plain values."""
-        fields = {name: getattr(self, name) for name in [*self.__dataclass_fields__, "caution"]}
+        fields = {**vars(self), "caution": self.caution}
         return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in fields.items()}
 
     def __str__(self) -> str:
@@ -163,6 +162,9 @@ def layer_errors(
     Raises:
         InputError: If the model is not a torch module, or a layer is not found.
 
+    See Also:
+        equivariance_error: The error of the predictions at each element.
+
     References:
         Gruver, Finzi, Goldblum and Wilson, The Lie derivative for measuring learned equivariance,
         ICLR 2023.
@@ -177,23 +179,18 @@ def layer_errors(
         >>> found.first  # Flatten
         '2'
     """
-    group, task = as_group(group), as_task(task)
     predictor = as_predictor(model)
     module = getattr(predictor, "module", None)
     if not isinstance(module, nn.Module):
         raise InputError("model", "a torch module, whose layers can be seen", type(model))
-    task, x = with_tensors(task, x)
+    group, task, x = checked_together(group, task, x)
     count = min(whole_number("samples", samples, 4), len(next(leaves(x))))
     x = tree_map(lambda leaf: leaf[:count], x)
-    check_group(task.input, group, x)
-    task.check_group(group, x)
-    group = task.on_outputs(group)
     others = np.setdiff1d(np.arange(len(group)), [group.identity])
     if not len(others) or count < 4:
         raise InputError("group, x", "two elements and four samples at least", group.spec)
-    chosen = np.random.default_rng(seed).permutation(others)[
-        : whole_number("elements", elements, 1)
-    ]
+    some = whole_number("elements", elements, 1)
+    chosen = np.random.default_rng(seed).permutation(others)[:some]
     device = next(leaves(x)).device
     with predictor.ready(device):
         prepare = checked_preprocessing(preprocess, x)
@@ -204,8 +201,8 @@ def layer_errors(
             refuse_faults("model", task.faults(outputs), sweep.group, inputs)
             return task.primary(outputs)[0].double()
 
-        network = _Network(module, run, _layers(module, layers))
-        return _measured(network, x, group, np.sort(chosen), task)
+        network = _Network(module, run, _chosen_layers(module, layers))
+        return _compare_layers(network, x, group, np.sort(chosen), task)
 
 
 class _Network:
@@ -223,40 +220,34 @@ class _Network:
 
     def features(self, x: Tree) -> tuple[Tensor, dict[str, Tensor]]:
         """Return predictions, and the features of layers that run once, in their order."""
-        seen: dict[str, list[Any]] = {}
-        hooks = [
-            part.register_forward_hook(
-                lambda _module, _inputs, output, name=name: seen.setdefault(name, []).append(
-                    output.clone() if isinstance(output, Tensor) else output  # later ones may write
-                )
-            )
-            for name, part in self.layers.items()
-        ]
-        try:
+        seen: dict[str, list[object]] = {}
+
+        def keep(name: str, _module: nn.Module, _inputs: object, output: object) -> None:
+            kept = output.clone() if isinstance(output, Tensor) else output  # later ones may write
+            seen.setdefault(name, []).append(kept)
+
+        with ExitStack() as hooks:
+            for name, part in self.layers.items():
+                hooks.enter_context(part.register_forward_hook(partial(keep, name)))
             outputs = self._run(x)
-        finally:
-            for hook in hooks:
-                hook.remove()
+        once = {name: found[0] for name, found in seen.items() if len(found) == 1}
         size = len(next(leaves(x)))
         return outputs, {
-            name: found[0]
-            for name, found in seen.items()
-            if len(found) == 1 and isinstance(found[0], Tensor) and found[0].ndim > 1
-            if found[0].is_floating_point() and len(found[0]) == size
+            name: one
+            for name, one in once.items()
+            if isinstance(one, Tensor) and one.is_floating_point()
+            if one.ndim > 1 and len(one) == size
         }
 
     def replaced(self, x: Tree, name: str, features: Tensor) -> Tensor:
         """Return predictions where the features of a layer are others."""
-        hook = self.layers[name].register_forward_hook(
+        with self.layers[name].register_forward_hook(
             lambda _module, _inputs, output: features.to(output.dtype, copy=True)
-        )
-        try:
+        ):
             return self._run(x)
-        finally:
-            hook.remove()
 
 
-def _layers(
+def _chosen_layers(
     module: nn.Module, wanted: Sequence[str] | Mapping[str, str] | None
 ) -> dict[str, nn.Module]:
     """Return modules by the names that are shown."""
@@ -279,7 +270,7 @@ def _layers(
         found = opened
 
 
-def _measured(
+def _compare_layers(
     network: _Network, x: Tree, group: Group, chosen: np.ndarray, task: Task
 ) -> LayerErrors:
     """Compare features and predictions at each of the chosen elements."""
@@ -309,14 +300,14 @@ def _measured(
         whole += float((total - total.mean(0)).square().sum())
         there = tree_map(lambda leaf: leaf[test], moved)
         for name in names:
-            guess, how, error = _best(still[name], features[name], one, x, task, fit, test)
+            guess, how, error = _best_move(still[name], features[name], one, x, task, fit, test)
             errors[name].append(error)
             moves[name].append(how)
             if name in cuts:
                 now = network.replaced(there, name, guess)
-                parts[name] += _parts(apart(last, now), total)
+                parts[name] += _projection(apart(last, now), total)
                 last = now
-        parts[""] += _parts(apart(last, expected), total)
+        parts[""] += _projection(apart(last, expected), total)
     deviation = float((upright[test] - upright[test].mean(0)).square().sum()) * len(chosen)
     scale = deviation or np.nan  # of predictions that are all alike nothing is relative
     none = torch.full((2,), torch.nan, dtype=torch.float64)
@@ -336,7 +327,7 @@ def _measured(
     )
 
 
-def _parts(step: Tensor, total: Tensor) -> Tensor:
+def _projection(step: Tensor, total: Tensor) -> Tensor:
     """Return a step times the total, and the square of the step, both less their mean over samples.
 
     What enters at the edges of fields is the same for all samples, and is no layer's fault.
@@ -355,7 +346,7 @@ def _is_cut(
     return bool(apart <= 1e-4 * outputs.nan_to_num(0.0).abs().max().clamp_min(1e-30))
 
 
-def _best(
+def _best_move(
     still: Tensor, there: Tensor, element: Elements, x: Tree, task: Task, fit: Tensor, test: Tensor
 ) -> tuple[Tensor, str, float]:
     """Return the features of test samples moved in the best way, that way, and what it leaves.
@@ -376,7 +367,7 @@ def _best(
         matrix = _matrix(*rows)
         mixed = torch.einsum("bc...,cd->bd...", where.double(), matrix).to(b)
         ways.append((f"{start} with mixed channels" if grid.sides else "linearly", mixed, known))
-    errors = [_relative(guess[test], b[test], known) for _, guess, _ in ways]
+    errors = [_relative_error(guess[test], b[test], known) for _, guess, _ in ways]
     best = min(range(len(ways)), key=lambda way: errors[way] * (1.0 if way == 0 else 1 / _SIMPLER))
     used = best if errors[best] < _HOLDS * errors[0] else 0  # to explain half is no representation
     _, guess, inside = ways[used]
@@ -400,7 +391,7 @@ def _matrix(a: Tensor, b: Tensor) -> Tensor:
     return found
 
 
-def _relative(guess: Tensor, truth: Tensor, valid: Tensor | None) -> float:
+def _relative_error(guess: Tensor, truth: Tensor, valid: Tensor | None) -> float:
     """Return the root mean square difference, relative to the deviation of the channels."""
     a, b = (_rows(part, valid) for part in (guess, truth))
     spread = (b - b.mean(0)).square().sum()
@@ -434,7 +425,7 @@ class _Grid:
             shape = tuple(features.shape[1:])
             if len(shape) == len(size) + 1:
                 for kind, sides in (("first", shape[1:]), ("last", shape[:-1])):
-                    if _alike(sides, size):
+                    if _same_proportions(sides, size):
                         return cls(kind, sides if max(sides) > 1 else (), size, smooth)
             if len(shape) == len(size) == 2:
                 for extra in (0, 1):
@@ -473,7 +464,7 @@ class _Grid:
         return self.action.apply(own, features)[0], None if valid is None else valid[0]
 
 
-def _alike(sides: Sequence[int], size: Sequence[int]) -> bool:
+def _same_proportions(sides: Sequence[int], size: Sequence[int]) -> bool:
     """Check whether sides have the proportions of the input, up to a row of places."""
     ratio = sides[0] / size[0]
     return all(abs(side - ratio * whole) <= 1 for side, whole in zip(sides, size, strict=True))

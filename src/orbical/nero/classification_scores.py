@@ -1,4 +1,4 @@
-"""Agreement of predictions and truth along the orbit: of ranks, and of two classes."""
+"""Scores of classifiers at each element: kappa of ordered classes, and rates of two classes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from .._lazy import xr
 from ..calibration import bounded_mean_interval, checked_level
 from ..errors import InputError, whole_number
 from ..store import Scan, ScanArrays, arrays_of, responses
+from .orbit_sums import with_ends
 
 Array = np.ndarray
 
@@ -33,6 +34,13 @@ def quadratic_kappa(scan: Scan | xr.Dataset) -> xr.DataArray:
     Raises:
         InputError: if the scan has no labels, or no predicted classes.
 
+    See Also:
+        binary_rates: Rates of two classes at each element.
+
+    References:
+        Cohen, Weighted kappa: nominal scale agreement with provision for scaled disagreement or
+        partial credit, Psychological Bulletin 1968.
+
     Example:
         >>> import orbical as ob, torch
         >>> def steps(images):
@@ -46,11 +54,8 @@ def quadratic_kappa(scan: Scan | xr.Dataset) -> xr.DataArray:
     """
     arrays = arrays_of(scan)
     if "label" not in arrays or "predicted" not in arrays:
-        raise InputError(
-            "scan",
-            "a labeled scan of ordered classes",
-            f"one without {'labels' if 'predicted' in arrays else 'predicted classes'}",
-        )
+        missing = "labels" if "predicted" in arrays else "predicted classes"
+        raise InputError("scan", "a labeled scan of ordered classes", f"one without {missing}")
     like, label = responses(scan, "predicted"), arrays.read("label").astype(float)[:, None]
     sums = np.zeros((6, len(arrays.models), len(arrays.group)))
     for rows in arrays.blocks("predicted"):
@@ -98,6 +103,10 @@ def binary_rates(scan: Scan | xr.Dataset, *, positive: int = 1, level: float = 0
     Raises:
         InputError: if the scan has no labels, or other than two classes.
 
+    See Also:
+        quadratic_kappa: Agreement of classes that have an order.
+        summary: The rates at three places.
+
     References:
         Newcombe, Confidence intervals for an effect size measure based on the Mann-Whitney
         statistic, part 2, Statistics in Medicine 2006, method 5.
@@ -119,11 +128,10 @@ def binary_rates(scan: Scan | xr.Dataset, *, positive: int = 1, level: float = 0
     if whole_number("positive", positive, 0) > 1:
         raise InputError("positive", "0 or 1", positive)
     label = arrays.read("label") == positive
-    found = {
-        f"{name}{end}": np.full((len(arrays.models), len(arrays.group)), np.nan)
-        for name in RATES
-        for end in ("", "_low", "_high")
-    }
+    empty = np.full((3, len(arrays.models), len(arrays.group)), np.nan)
+    columns: dict[str, Array] = {}
+    for name in RATES:
+        columns |= with_ends(name, empty.copy())
     for model in range(len(arrays.models)):
         for run, (sure, predicted) in arrays.element_blocks("confidence", "predicted", model=model):
             yes = predicted == positive
@@ -135,11 +143,11 @@ def binary_rates(scan: Scan | xr.Dataset, *, positive: int = 1, level: float = 0
             score = np.where(yes, sure, 1 - sure)
             rates["auroc"] = areas_under_roc(score, np.where(known, label, -1), level)
             for name, parts in rates.items():
-                for end, values in zip(("", "_low", "_high"), parts, strict=True):
-                    found[f"{name}{end}"][model, run] = values
+                for column, values in with_ends(name, parts).items():
+                    columns[column][model, run] = values
     like = responses(scan, "predicted")
     coords = {name: one for name, one in like.coords.items() if "sample" not in one.dims}
-    table = {name: (("model", "element"), values) for name, values in found.items()}
+    table = {name: (("model", "element"), values) for name, values in columns.items()}
     result = xr.Dataset(table, coords, {"group": like.attrs["group"], "positive": positive})
     for name, meaning in RATES.items():
         about = {"metric": name, "meaning": meaning, "limits": (0.0, 1.0)}
