@@ -15,7 +15,7 @@ Sections 3.1 and 3.4 of Zhao et al., "Evaluating Machine Learning Models with NE
 
 from __future__ import annotations
 
-from ..framework import Study, deferred_steps
+from ..framework import Study
 from .training import Settings
 
 STEPS = {
@@ -29,5 +29,4 @@ STEPS = {
     "fine-tune": "fine_tuning:fine_tune",
     "collect-fine-tuned": "fine_tuning:collect_fine_tuned",
 }
-steps = deferred_steps(__name__, STEPS)
-study = Study("detection", __doc__, Settings(), steps, report=f"{__name__}.report", palette=256)
+study = Study.of_package(__name__, "detection", Settings(), STEPS, palette=256)

@@ -12,7 +12,7 @@ Yoon et al., "ESD: Expected Squared Difference as a Tuning-Free Trainable Calibr
 
 from __future__ import annotations
 
-from ..framework import Study, deferred_steps
+from ..framework import Study
 from .settings import Settings
 
 STEPS = {
@@ -47,5 +47,4 @@ STEPS = {
 }
 """Imported when they run: a machine that only trains has not all packages."""
 
-steps = deferred_steps(__name__, STEPS)
-study = Study("esd", __doc__, Settings(), steps, report=f"{__name__}.report", palette=64)
+study = Study.of_package(__name__, "esd", Settings(), STEPS, palette=64)
