@@ -21,18 +21,7 @@ from ..framework import Results, rows_of
 from ..framework.results import Row
 from ..framework.training import finished, read_trained
 from ..hidden_failures import searched
-from .training import (
-    DATA_SETS,
-    NETWORKS,
-    WHOLE,
-    Settings,
-    Trial,
-    first_of_each,
-    probabilities,
-    trained_network,
-    trials,
-    unpack,
-)
+from . import training
 
 BINS, DRAWS = 15, 100
 GROUPS = ("slices", "ball")
@@ -65,7 +54,7 @@ class Answers:
 
     def pairs(self, group: str) -> tuple[Tensor, Tensor]:
         """Return confidence and correctness, each `[element, sample]`."""
-        confidence = probabilities(self.arrays[f"{group}/confidence"])
+        confidence = training.probabilities(self.arrays[f"{group}/confidence"])
         correct = self.arrays[f"{group}/predicted"] == self.arrays["labels"][:, None]
         return torch.from_numpy(confidence.T.copy()), torch.from_numpy(correct.T.copy())
 
@@ -77,23 +66,25 @@ class Answers:
         return {"upright": upright, "ball": ball, "lost": upright - ball}
 
 
-def collect(settings: Settings, results: Results) -> None:
+def collect(settings: training.Settings, results: Results) -> None:
     """Write the tables of the page from the answers of the trainings that are finished."""
-    done = finished(trials(settings), results.work)
+    done = finished(training.trials(settings), results.work)
     every = [Answers(row, arrays) for row, arrays in read_trained(done, results.work)]
-    order = {name: place for place, name in enumerate((*DATA_SETS, *NETWORKS))}
+    order = {name: place for place, name in enumerate((*training.DATA_SETS, *training.NETWORKS))}
     every.sort(key=lambda a: (order[a.row["data"]], order[a.row["network"]], a.row["seed"]))
     kinds = [
         list(alike) for _, alike in groupby(every, lambda a: (a.row["data"], a.row["network"]))
     ]
     results.write("summary", map(summary_row, every))
     results.write("classes", [row for alike in kinds for row in class_rows(alike)])
-    results.write("contrasts", [row for data in DATA_SETS for row in contrast_rows(data, kinds)])
+    results.write(
+        "contrasts", [row for data in training.DATA_SETS for row in contrast_rows(data, kinds)]
+    )
     for name in GROUPS:
         results.write(name, element_rows(kinds, name))
     first = every[0]
     scores = {
-        alike[0].row["network"]: probabilities(alike[0].arrays["slices/score"])
+        alike[0].row["network"]: training.probabilities(alike[0].arrays["slices/score"])
         for alike in kinds
         if alike[0].row["data"] == first.row["data"]
     }
@@ -260,18 +251,20 @@ def chosen_row(answers: Answers, name: str, sample: int) -> Row:
     }
 
 
-def worst(settings: Settings, results: Results) -> None:
+def worst(settings: training.Settings, results: Results) -> None:
     """Search the worst rotation between the scanned ones, of the first test clouds of each class.
 
     The networks are those of the first training.
     """
-    chosen = finished([Trial(SEARCHED, name, WHOLE) for name in NETWORKS], results.work)
+    chosen = finished(
+        [training.Trial(SEARCHED, name, training.WHOLE) for name in training.NETWORKS], results.work
+    )
     networks = {
-        trial.network: trained_network(trial, arrays, settings)
+        trial.network: training.trained_network(trial, arrays, settings)
         for trial, (_, arrays) in zip(chosen, read_trained(chosen, results.work), strict=True)
     }
-    _, test = unpack(results.work / f"{SEARCHED}.npz")
-    rows = first_of_each(test, EACH)
+    _, test = training.unpack(results.work / f"{SEARCHED}.npz")
+    rows = training.first_of_each(test, EACH)
     data = test.points[rows, : settings.points], test.labels[rows]
     found = searched(networks, data, settings.ball, Classification(Points()))
     results.write("worst", [{"network": name, **counts} for name, counts in found.items()])
