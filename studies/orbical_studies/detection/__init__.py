@@ -6,9 +6,9 @@ over 31 x 31 shifts of the view on objects that none of them has seen, with thre
 
 15 trainings side by side (--workers 15) take five minutes on a large GPU and days on a laptop. The
 step `train` needs only torch, NumPy, safetensors and Pillow, and what `pack` wrote into the folder
---work. The step `scenes` trains the two detectors of generated scenes that ship with the package.
-The step `published` copies the tables of the audits of published detectors; `order` looks for dark
-spots of one of them; `pack-published`, `fine-tune` and `collect-fine-tuned` train it further.
+--work. The step `published` copies the tables of the audits of published detectors; `order` looks
+for dark spots of one of them; `pack-published`, `fine-tune` and `collect-fine-tuned` train it
+further.
 
 Sections 3.1 and 3.4 of Zhao et al., "Evaluating Machine Learning Models with NERO".
 """
@@ -24,7 +24,6 @@ STEPS = {
     "collect": "tables:collect",
     "published": "published:copy_audits",
     "order": "published:order_boxes",
-    "scenes": "training:scenes",
     "pack-published": "fine_tuning:pack_published",
     "fine-tune": "fine_tuning:fine_tune",
     "collect-fine-tuned": "fine_tuning:collect_fine_tuned",
