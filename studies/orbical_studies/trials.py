@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 
 from orbical.errors import InputError
 
+from .framework.paths import existing_file
+
 FILE = "trials.jsonl"
 Trial = TypeVar("Trial")
 
@@ -62,11 +64,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     ...     read_lines(path)
     [{'name': 'plain'}]
     """
-    if not path.is_file():
-        raise InputError(
-            "work", problem=f"there is no file {str(path)!r}", remedy="run the step 'train' first"
-        )
-    *whole, _ = path.read_text().split("\n")
+    *whole, _ = existing_file(path, "work", "run the step 'train' first").read_text().split("\n")
     try:
         return [json.loads(line) for line in whole]
     except json.JSONDecodeError as broken:

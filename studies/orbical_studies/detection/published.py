@@ -17,7 +17,7 @@ import numpy as np
 
 from orbical.calibration import bootstrap_interval
 
-from ..framework import Results, Settings
+from ..framework import Results, Settings, verdict
 from ..framework.audits import audit_rows
 from .measures import DARK, Array, neighbors_median, side_of
 
@@ -97,9 +97,8 @@ class Order:
     def verdict(self) -> str:
         """`confirmed`, `contradicted` or `open`, by the rule."""
         _, low, high = self.share
-        if self.dark < LEAST or low <= 0.5 <= high:
-            return "open"
-        return "confirmed" if low > 0.5 else "contradicted"
+        enough = self.dark >= LEAST
+        return verdict(enough and low > 0.5, refuted=enough and high < 0.5)
 
 
 def _share(spots: Array) -> float:

@@ -17,7 +17,7 @@ from scipy.stats import nct, t, ttest_1samp
 
 from orbical.calibration import holm
 
-from ..framework import where
+from ..framework import verdict, where
 from .nli import FRESH, INNER, choices
 from .settings import BASELINE, BATCH, SMALLER_BATCHES
 
@@ -91,9 +91,8 @@ def outcome(changes: Iterable[Change]) -> str:
     """
     given = list(changes)
     certain = [p < ALPHA for p in holm([change.p for change in given])]
-    if any(sure and change.mean > 0 for sure, change in zip(certain, given, strict=True)):
-        return "contradicted"
-    return "confirmed" if all(certain) else "open"
+    up = any(sure and change.mean > 0 for sure, change in zip(certain, given, strict=True))
+    return verdict(all(certain) and not up, refuted=up)
 
 
 SENSITIVE = 3

@@ -23,7 +23,7 @@ from orbical.recalibrate import Temperature
 from ..data import cifar10
 from ..data.corrupted_images import CORRUPTIONS, SEVERITIES, corrupted
 from ..framework import Results, where
-from ..framework.packs import read_pack, write_pack
+from ..framework.packs import arrays_under, read_pack, write_pack
 from ..framework.training import arrays_file
 from ..networks.classifiers import WhitenedNet
 from . import fronts
@@ -109,17 +109,11 @@ def chosen_networks(trained: DataFrame) -> dict[str, str]:
 
 def read_network(path: Path) -> nn.Module:
     """Read a network of the fronts, whose weights are kept in half precision."""
-    state = {
-        name.removeprefix("weights/"): torch.from_numpy(values)
-        for name, values in read_pack(path).items()
-        if name.startswith("weights/")
-    }
-    if not state:
+    kept = arrays_under(read_pack(path), "weights/")
+    if not kept:
         raise InputError("work", f"weights in {path.name!r}", "none")
     network = WhitenedNet(torch.rand(64, 3, 32, 32), CLASSES[DATA], WIDTHS)
-    network.load_state_dict(
-        {n: v.float() if v.is_floating_point() else v for n, v in state.items()}
-    )
+    network.load_state_dict({name: torch.from_numpy(values) for name, values in kept.items()})
     return network.eval()
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from orbical.calibration import holm
 
-from ..framework import where
+from ..framework import verdict, where
 from . import fronts
 from .claims import ALPHA, SENSITIVE, Change, claims_of_table_1, paired
 from .fronts import ACCURACY, BATCH_SEEDS, BATCHES, COSTS, FIRST, FRESH, INNER, LIKE
@@ -203,9 +203,8 @@ class BatchSizes:
     def binned(self) -> str:
         """Whether the binned ECE trains with large batches and fails with small ones."""
         means = self.means("ECE")
-        if means.iloc[0] < self.limit and means.is_monotonic_increasing and means.is_unique:
-            return "confirmed"
-        return "contradicted" if means.iloc[-1] < means.iloc[0] else "open"
+        rises = means.is_monotonic_increasing and means.is_unique
+        return verdict(rises and means.iloc[0] < self.limit, means.iloc[-1] < means.iloc[0])
 
     def changes(self, loss: str) -> dict[int, tuple[Change | None, Change]]:
         """Compare batch sizes with the usual one and with the likelihood alone, in points.
@@ -259,15 +258,14 @@ class Robustness:
     def robust(self) -> str:
         """Whether every loss is better than the likelihood alone, all certain together."""
         found = [self.change(loss) for loss in self.losses]
-        if any(one["low_joint"] > 0 for one in found):
-            return "contradicted"
-        return "confirmed" if all(one["high_joint"] < 0 for one in found) else "open"
+        worse = any(one["low_joint"] > 0 for one in found)
+        return verdict(all(one["high_joint"] < 0 for one in found), refuted=worse)
 
     @property
     def ahead(self) -> str:
         """Whether ESD is better than the likelihood alone, both after one temperature."""
         found = self.change("ESD", scaled=True)
-        return "contradicted" if found["low"] > 0 else "confirmed" if found["high"] < 0 else "open"
+        return verdict(found["high"] < 0, refuted=found["low"] > 0)
 
     @property
     def miscalibrated(self) -> bool:

@@ -37,7 +37,7 @@ from orbical.errors import InputError
 
 from ..framework import Results
 from ..framework import training as framework
-from ..framework.packs import read_pack, write_pack
+from ..framework.packs import arrays_under, read_pack, write_pack
 from ..networks.transformer import PairEncoder, from_bert
 from .batches import Shuffled, Split
 from .nli import tokens_of
@@ -123,7 +123,7 @@ def unpack(path: Path, device: torch.device, pairs: int | None = None) -> Pairs:
     """Read the packed pairs, of each part the first ones if a number is given."""
     arrays = read_pack(path)
     parts = {name: Split(*part) for name, part in tokens_of(arrays, device, pairs)}
-    kept = {n.removeprefix("weights/"): a for n, a in arrays.items() if n.startswith("weights/")}
+    kept = arrays_under(arrays, "weights/")
     state = {name: torch.from_numpy(each.astype(np.float32)) for name, each in kept.items()}
     tokens, width = state["words.weight"].shape
     network = PairEncoder(

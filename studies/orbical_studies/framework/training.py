@@ -16,6 +16,7 @@ from orbical.zoo.layout import memory_format
 
 from ..trials import FILE, Trials, read_lines
 from ..workers import run_jobs
+from .packs import read_pack
 from .settings import TrainingSettings
 
 Network = TypeVar("Network", bound=nn.Module)
@@ -137,8 +138,7 @@ def collected(*folders: Path) -> list[dict[str, Any]]:
 
 def read_arrays(work: Path, trial: Any) -> dict[str, np.ndarray]:
     """Read the arrays of a trial."""
-    with np.load(arrays_file(work, trial)) as file:
-        return dict(file)
+    return read_pack(arrays_file(work, trial), "train")
 
 
 def read_trained(

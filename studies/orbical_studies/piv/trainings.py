@@ -20,7 +20,7 @@ from orbical.groups import parse
 from orbical.zoo import flownet
 
 from ..framework import Results
-from ..framework.packs import read_pack, write_pack
+from ..framework.packs import arrays_under, read_pack, write_pack
 from ..framework.training import Trained, device, read_trained
 from ..framework.training import train as train_all
 from ..zoo_training import flow_networks
@@ -156,8 +156,7 @@ def collect(settings: Settings, results: Results) -> None:
     for line, arrays in read_trained(trials(settings), results.work):
         known = {name: line[name] for name in ("model", "training", "steps")}
         for name, data in sets.items():
-            start = f"{name}/"
-            columns = {k[len(start) :]: v for k, v in arrays.items() if k.startswith(start)}
+            columns = arrays_under(arrays, f"{name}/")
             for place, pair in enumerate(data["names"]):
                 values = {column: float(v[place]) for column, v in columns.items()}
                 about = {"set": name, "kind": data["kinds"][place], "name": pair}

@@ -18,7 +18,7 @@ from orbical.groups import Group, parse
 
 from ..data import modelnet10, sweethome3d
 from ..framework import Results, TrainingSettings, option
-from ..framework.packs import read_pack, write_pack
+from ..framework.packs import arrays_under, read_pack, write_pack
 from ..framework.training import device
 from ..framework.training import train as train_all
 from ..networks import parameters_of
@@ -202,10 +202,8 @@ def trained_network(
 ) -> nn.Module:
     """Return the network of a trial of the seed `WHOLE`, in evaluation mode."""
     network = make(trial, len(arrays["classes"]), settings.widths)
-    start = "weights/"
-    network.load_state_dict(
-        {k[len(start) :]: torch.from_numpy(v) for k, v in arrays.items() if k.startswith(start)}
-    )
+    kept = arrays_under(arrays, "weights/")
+    network.load_state_dict({name: torch.from_numpy(values) for name, values in kept.items()})
     return network.eval()
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
+from ..framework import verdict
 from ..resampling import effect, simultaneous
 from .settings import PAPER, PARTS, REMEDY
 
@@ -39,18 +39,16 @@ def questions(contrasts: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {
         "remedy": remedy.assign(verdict=remedy.apply(_effect, axis=1)),
         "parts": parts.assign(verdict=of_parts),
-        "levels": levels.assign(
-            verdict=np.select(
-                [levels["low"] > PAPER_R2, levels["high"] < PAPER_R2],
-                ["confirmed", "contradicted"],
-                "open",
-            )
-        ),
+        "levels": levels.assign(verdict=levels.apply(_against_paper, axis=1)),
     }
 
 
 def _effect(row: pd.Series) -> str:
     return effect(row["low"], row["high"], BETTER[row["measure"]])
+
+
+def _against_paper(row: pd.Series) -> str:
+    return verdict(row["low"] > PAPER_R2, refuted=row["high"] < PAPER_R2)
 
 
 def carried(value: float, low: float, high: float, whole: float) -> str:
