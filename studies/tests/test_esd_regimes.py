@@ -12,7 +12,7 @@ import torch
 
 from orbical_studies.esd import mnist_grid, overfitted
 from orbical_studies.esd.batches import Split
-from orbical_studies.esd.regimes import Table1, point
+from orbical_studies.esd.claims import Table1, point
 from orbical_studies.esd.settings import Settings
 from orbical_studies.esd.stacks import Samples
 from orbical_studies.framework import Results

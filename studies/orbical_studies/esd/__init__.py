@@ -36,7 +36,7 @@ STEPS = {
     "transformer": "transformer:train_transformer",
     "collect-transformer": "transformer:collect_transformer",
     "published": "cumulative:write_scaling",
-    "pack-nli": "nli_packing:pack_nli",
+    "pack-nli": "nli:pack_nli",
     "nli": "nli:train_nli",
     "collect-nli": "collecting:collect_nli",
     "pack-tiny": "collecting:pack_tiny",

@@ -14,11 +14,10 @@ from orbical.calibration import holm
 
 from ..framework import verdict, where
 from . import fronts
-from .claims import ALPHA, SENSITIVE, Change, claims_of_table_1, paired
-from .fronts import ACCURACY, BATCH_SEEDS, BATCHES, COSTS, FIRST, FRESH, INNER, LIKE
+from .claims import ALPHA, SENSITIVE, TABLE_1, Change, claims_of_table_1, distance, paired
+from .fronts import ACCURACY, BATCH_SEEDS, BATCHES, COSTS, LIKE
 from .quick_training import Trial
-from .regimes import TABLE_1, distance
-from .settings import BASELINE, BATCH
+from .settings import BASELINE, BATCH, FIRST, FRESH, INNER
 
 PAPERS = COSTS[1]
 """The cost in accuracy that the paper allows."""

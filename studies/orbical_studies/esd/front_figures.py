@@ -13,12 +13,11 @@ from orbical.figures import SOFT
 from ..framework import Results
 from ..framework.drawing import legend_outside, subplots
 from . import mnist_grid, overfitted, transformer
-from .claims import SentencePairs
+from .claims import LOSSES, SentencePairs, point
 from .front_claims import Front
-from .fronts import COSTS, INNER
+from .fronts import COSTS
 from .papers_grid import every_weight
-from .regimes import LOSSES, point
-from .settings import BASELINE
+from .settings import BASELINE, INNER
 
 # Okabe and Ito's colors, which most readers can tell apart; a marker for those who cannot.
 STYLE = {

@@ -9,10 +9,10 @@ The rule:
   whose validation accuracy is at most 1.5 points below that of the likelihood alone (mean over its
   first seeds). The chosen ones are trained with new seeds, which alone decide.
 * *Regime.* A verdict is about the paper if the likelihood alone has its accuracy to 1.5 points and
-  its ECE to a quarter (`regimes.distance` up to 1), as means over the seeds on test images; else
+  its ECE to a quarter (`claims.distance` up to 1), as means over the seeds on test images; else
   it is open.
 * *Claims* are decided on test images by paired t tests over the seeds with Holm's correction
-  (`comparing.outcome`): every loss lowers the ECE; ESD has a lower one than MMCE and than SB-ECE;
+  (`claims.outcome`): every loss lowers the ECE; ESD has a lower one than MMCE and than SB-ECE;
   after temperature scaling ESD has a lower one than the likelihood alone; one temperature on the
   likelihood alone does better than every loss (ours).
 * *Fig. 2.* With the weight chosen for each inner parameter, a loss is sensitive to it if the mean
@@ -44,17 +44,16 @@ from torch import Tensor
 from torch.func import functional_call
 
 from orbical import calibration
-from orbical.training import Selection, select
+from orbical.training import Selection
 
 from ..framework import Results
 from ..framework import training as framework
 from ..networks.classifiers import LeNet5
 from .batches import as_images, partition
+from .claims import Table1
 from .packing import unpack
-from .papers_grid import PAPERS
-from .regimes import Table1
 from .scaling import BINS, Scaled, interval_row
-from .settings import BASELINE, BATCH, Settings
+from .settings import BASELINE, BATCH, PAPERS, Settings, selected
 from .stacks import Classifiers, Recipe, Samples, Trial, train_together
 from .training import DECAY, RATE
 
@@ -202,10 +201,7 @@ def choices(rows: pd.DataFrame, inner: Mapping[str, Iterable[float]]) -> dict[st
     found = {}
     for loss, values in inner.items():
         own = rows[(rows["loss"] == loss) & (rows["seed"] == FIRST) & rows["inner"].isin(values)]
-        settings = own[SETTING[1:]].itertuples(index=False, name=None)
-        scores = own[SCORES[:2]].itertuples(index=False, name=None)
-        each = dict(zip(settings, scores, strict=True))
-        found[loss] = select(each, baseline_accuracy=accuracy)
+        found[loss] = selected(own, accuracy, by=SETTING[1:])
     return found
 
 

@@ -24,10 +24,9 @@ from .claims import ALPHA
 from .front_claims import Front
 from .packing import unpack_all
 from .quick_training import Trial, run
-from .settings import Settings
+from .settings import PAPERS, Settings
 
 FOLDER = "grid"
-PAPERS = (0.2, 0.4, 0.6, 0.8, *map(float, range(1, 11)))
 COLUMNS = ("test.accuracy", "test.ece")
 
 

@@ -19,9 +19,8 @@ from .claims import Claim, SentencePairs, paired, tiny_claim
 from .front_claims import SIZES, BatchSizes, Front, Robustness, every_front
 from .fronts import ABLATED
 from .lemmas import lemma_3_2
-from .nli import FIRST, INNER
 from .papers_grid import every_weight, missing, trends
-from .settings import BASELINE, BATCH, EPOCHS, LOSSES, selections
+from .settings import BASELINE, BATCH, EPOCHS, FIRST, INNER, LOSSES, selections
 from .training import STRENGTHS, network
 
 COLUMNS = ("test.accuracy", "test.ece", "test_ts.ece", "test_vs.accuracy", "test_vs.ece")

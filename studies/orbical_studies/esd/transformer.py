@@ -40,7 +40,7 @@ from ..framework import training as framework
 from ..framework.packs import arrays_under, read_pack, write_pack
 from ..networks.transformer import PairEncoder, from_bert
 from .batches import Shuffled, Split
-from .nli import tokens_of
+from .nli import TRAINING, split, tokens_of, with_fewer_tokens
 from .overfitted import WEIGHTS, at_choice, later
 from .quick_training import Recipe, fit
 from .scaling import Scaled, interval_row, scores
@@ -78,8 +78,6 @@ def pack_transformer(settings: Settings, results: Results) -> None:
     """Write tokens and labels of all pairs, and the weights in half precision."""
     from safetensors.numpy import load_file
     from tokenizers import Tokenizer
-
-    from .nli_packing import TRAINING, split, with_fewer_tokens
 
     model = _package_file("model/model.safetensors")
     tokenizer = Tokenizer.from_file(str(model.with_name("tokenizer.json")))
