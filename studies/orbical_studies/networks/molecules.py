@@ -16,7 +16,7 @@ sees the same molecules many times makes their graphs once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
@@ -131,26 +131,22 @@ def bond_graph(
 
 
 class Elements(nn.Module):
-    """What an atom is, by its atomic number: one learned vector for each element known.
+    """What an atom is, by its atomic number: one learned vector for each element of QM9.
 
-    >>> _ = torch.manual_seed(0)
     >>> numbers = torch.tensor([[6, 1, 0]])
-    >>> Elements((1, 6), 4)(numbers, numbers > 0).shape
+    >>> known = Elements(4)
+    >>> known.at(known.index(numbers, numbers > 0)).shape
     torch.Size([1, 3, 4])
     """
 
     places: Tensor
 
-    def __init__(self, elements: Sequence[int], width: int) -> None:
+    def __init__(self, width: int) -> None:
         super().__init__()
-        self.vectors = nn.Embedding(len(elements), width)
+        self.vectors = nn.Embedding(len(QM9_ELEMENTS), width)
         places = torch.full((119,), -1)
-        places[[*elements]] = torch.arange(len(elements))
+        places[[*QM9_ELEMENTS]] = torch.arange(len(QM9_ELEMENTS))
         self.register_buffer("places", places, persistent=False)
-
-    def forward(self, numbers: Tensor, mask: Tensor) -> Tensor:
-        """Vectors `[n, a, width]` of atomic numbers `[n, a]`, 0 where the mask is false."""
-        return self.at(self.index(numbers, mask))
 
     def index(self, numbers: Tensor, mask: Tensor) -> Tensor:
         """Places `[n, a]` of atomic numbers among the elements known, -1 where masked; checked."""
@@ -176,7 +172,6 @@ class GIN(nn.Module):
         hidden: width of the features.
         layers: number of layers.
         inner: width inside of the MLPs.
-        elements: the atomic numbers known.
 
     >>> _ = torch.manual_seed(0)
     >>> water = {"pos": torch.tensor([[[0.0, 0, 0], [0, 0.76, 0.59], [0, -0.76, 0.59]]]),
@@ -188,16 +183,10 @@ class GIN(nn.Module):
     batch norms, which padding would enter, and a residual sum.
     """
 
-    def __init__(
-        self,
-        hidden: int = 64,
-        layers: int = 4,
-        inner: int = 100,
-        elements: Sequence[int] = QM9_ELEMENTS,
-    ) -> None:
+    def __init__(self, hidden: int = 64, layers: int = 4, inner: int = 100) -> None:
         super().__init__()
         self.features = hidden
-        self.atoms = Elements(elements, hidden)
+        self.atoms = Elements(hidden)
         self.own = nn.Parameter(torch.zeros(layers))
         self.updates = nn.ModuleList(
             nn.Sequential(
@@ -300,7 +289,6 @@ class InvariantMPNN(nn.Module):
         radius: in Å, beyond which atoms exchange no messages. The default joins almost all pairs
             of a molecule of QM9.
         basis: number of functions that describe a distance.
-        elements: the atomic numbers known.
 
     >>> _ = torch.manual_seed(0)
     >>> water = {"pos": torch.tensor([[[0.0, 0, 0], [0, 0.76, 0.59], [0, -0.76, 0.59]]]),
@@ -315,16 +303,11 @@ class InvariantMPNN(nn.Module):
     """
 
     def __init__(
-        self,
-        hidden: int = 64,
-        layers: int = 2,
-        radius: float = 10.0,
-        basis: int = 16,
-        elements: Sequence[int] = QM9_ELEMENTS,
+        self, hidden: int = 64, layers: int = 2, radius: float = 10.0, basis: int = 16
     ) -> None:
         super().__init__()
         self.features = hidden
-        self.atoms = Elements(elements, hidden)
+        self.atoms = Elements(hidden)
         self.basis = RadialBasis(basis, radius)
         self.layers = nn.ModuleList(DistanceMessages(hidden, basis) for _ in range(layers))
 

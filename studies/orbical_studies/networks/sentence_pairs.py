@@ -21,7 +21,6 @@ class CrossAttention(nn.Module):
         premise: Tokens of the first sentence; those of the second follow.
         width: Channels of a token.
         features: Size of a token vector.
-        classes: Number of classes.
         dropout: Share of the inputs that each layer misses while it trains.
 
     Example:
@@ -34,12 +33,7 @@ class CrossAttention(nn.Module):
     """
 
     def __init__(
-        self,
-        premise: int,
-        width: int = 128,
-        features: int = 256,
-        classes: int = 3,
-        dropout: float = 0.2,
+        self, premise: int, width: int = 128, features: int = 256, dropout: float = 0.2
     ) -> None:
         super().__init__()
         self.premise = premise
@@ -49,11 +43,11 @@ class CrossAttention(nn.Module):
         self.compare = nn.Linear(4 * width, width)
         self.compose = nn.Linear(3 * width, width)
         self.merge = nn.Linear(8 * width, 2 * width)
-        self.classify = nn.Linear(2 * width, classes)
+        self.classify = nn.Linear(2 * width, 3)
         self.drop = nn.Dropout(dropout)
 
     def forward(self, tokens: Tensor, table: Tensor) -> Tensor:
-        """Return logits `[n, classes]`.
+        """Return logits `[n, 3]`.
 
         Args:
             tokens: `[n, premise + hypothesis]`, rows of the table; 0 where there is none.
