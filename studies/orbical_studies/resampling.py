@@ -8,14 +8,12 @@ resampled measure, which all networks share, does not move it.
 from __future__ import annotations
 
 from statistics import NormalDist
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 DRAWS = 400
 
@@ -79,7 +77,7 @@ def resampled_rows(count: int, draws: int = DRAWS, seed: int = 0) -> Tensor:
     return torch.from_numpy(np.random.default_rng(seed).integers(count, size=(draws, count)))
 
 
-def simultaneous(rows: DataFrame) -> DataFrame:
+def simultaneous(rows: pd.DataFrame) -> pd.DataFrame:
     """Widen the 95 % intervals of some rows so that all of them hold at once (Bonferroni).
 
     Args:
