@@ -7,11 +7,9 @@ resampled measure, which all networks share, does not move it.
 
 from __future__ import annotations
 
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor
 
@@ -75,33 +73,3 @@ def resampled_seeds(each: np.ndarray, chosen: np.ndarray) -> np.ndarray:
 def resampled_rows(count: int, draws: int = DRAWS, seed: int = 0) -> Tensor:
     """Draw rows of a test set, `[draws, count]`."""
     return torch.from_numpy(np.random.default_rng(seed).integers(count, size=(draws, count)))
-
-
-def simultaneous(rows: pd.DataFrame) -> pd.DataFrame:
-    """Widen the 95 % intervals of some rows so that all of them hold at once (Bonferroni).
-
-    Args:
-        rows: `value`, and the ends `low` and `high` of its interval.
-
-    >>> import pandas as pd
-    >>> row = pd.DataFrame({"value": [1.0], "low": [0.0], "high": [3.0]})
-    >>> simultaneous(pd.concat([row] * 10)).round(2).iloc[0].tolist()
-    [1.0, -0.43, 3.86]
-    """
-    normal = NormalDist()
-    wider = normal.inv_cdf(1 - 0.025 / len(rows)) / normal.inv_cdf(0.975)
-    ends = {end: rows["value"] + wider * (rows[end] - rows["value"]) for end in ("low", "high")}
-    return rows.assign(**ends)
-
-
-def effect(low: float, high: float, better: int, worse: str = "harms") -> str:
-    """Describe what a change does to a measure, from its interval and the sign of a better value.
-
-    `worse` is the word for a change to the other side.
-
-    >>> effect(0.1, 0.3, better=1), effect(0.1, 0.3, better=-1), effect(-0.1, 0.3, better=1)
-    ('helps', 'harms', 'open')
-    """
-    if low <= 0 <= high:
-        return "open"
-    return "helps" if (low > 0) == (better > 0) else worse

@@ -24,7 +24,7 @@ from orbical_studies.esd.claims import SentencePairs
 from orbical_studies.esd.stacks import Objective, Recipe, Samples, Trial, train_together
 from orbical_studies.framework import Results
 from orbical_studies.framework.packs import write_pack
-from orbical_studies.networks.transformer import PARTS, PairEncoder, from_bert
+from orbical_studies.networks.sentence_pairs import PARTS, PairEncoder, from_bert
 
 SIZES = {"fit": 200, "calibration": 60, "validation": 80, "snli_test": 90, "lingnli_val": 70}
 

@@ -87,14 +87,14 @@ def labelled(
     keys = [molecule_key(*molecule) for molecule in molecules]
     store = LabelStore(cache_folder(cache) / f"{kind}-gfn2-xtb.npz", "tblite")
     done = {*store.known, *store.failed}
-    missing = [row for row, key in enumerate(keys) if key not in done]
+    missing = {k: one for k, one in zip(keys, molecules, strict=True) if k not in done}
     if missing:
         from threadpoolctl import threadpool_limits
 
         calculate = function()  # in one thread: sums in one order, and faster on small molecules
         writable(store.path.parent)
         with threadpool_limits(1):
-            _fill(store, kind, calculate, molecules, keys, missing, progress)
+            _fill(store, kind, calculate, missing, progress)
     failed = {row: store.failed[key] for row, key in enumerate(keys) if key in store.failed}
     if failed:
         _warn(failed, count, names)
@@ -141,22 +141,15 @@ def require_tblite(kind: str) -> None:
 
 
 def _fill(
-    store: LabelStore,
-    kind: str,
-    calculate: Calculate,
-    molecules: Sequence[tuple[NDArray, NDArray]],
-    keys: Sequence[bytes],
-    missing: Sequence[int],
-    shown: bool,
+    store: LabelStore, kind: str, calculate: Calculate, missing: Mapping[bytes, Any], shown: bool
 ) -> None:
-    """Calculate what is missing into the store."""
+    """Calculate the labels of missing molecules, elements and positions by key, into the store."""
     saved = time.monotonic()
     try:
-        for row in tracked(missing, kind, shown):
-            key = keys[row]
+        for key in tracked([*missing], kind, shown):
             try:
-                if key not in store.known:  # the same molecule twice, or another process
-                    store.known[key] = calculate(*molecules[row])
+                if key not in store.known:  # by another process
+                    store.known[key] = calculate(*missing[key])
                     if not np.isfinite(store.known[key]).all():
                         del store.known[key]
                         raise RuntimeError("the label is NaN or infinite")
@@ -166,7 +159,7 @@ def _fill(
                 store.save()
                 saved = time.monotonic()
     except KeyboardInterrupt:
-        done = sum(keys[row] in store.known or keys[row] in store.failed for row in missing)
+        done = len(missing.keys() & {*store.known, *store.failed})
         raise Interrupted(
             f"{kind}: stopped after {done} of {len(missing)} molecules, which are kept; "
             "repeat the call to continue"

@@ -114,10 +114,11 @@ def trained_from(
     how = (crops, trial.jitter / 100, network, settings.steps, trial.seed, str(framework.device()))
     limits: dict[str, Any] = {"batch": settings.batch, "seconds": settings.seconds}
 
-    def tell(step: int, loss: float) -> None:
+    def follow(step: int, loss: Tensor) -> None:
         row.update(steps=step, loss=loss)
 
-    return detectors.train(*how, **limits, tell=tell), row
+    net = detectors.train(*how, **limits, after_step=follow)
+    return net, row | {"loss": float(row["loss"])}
 
 
 def scanned(

@@ -38,7 +38,7 @@ from orbical.errors import InputError
 from ..framework import Results
 from ..framework import training as framework
 from ..framework.packs import arrays_under, read_pack, write_pack
-from ..networks.transformer import PairEncoder, from_bert
+from ..networks.sentence_pairs import PairEncoder, from_bert
 from .batches import Shuffled, Split
 from .nli import TRAINING, split, tokens_of, with_fewer_tokens
 from .overfitted import WEIGHTS, at_choice, later

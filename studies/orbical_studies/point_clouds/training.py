@@ -22,7 +22,7 @@ from ..framework.packs import arrays_under, read_pack, write_pack
 from ..framework.training import device
 from ..framework.training import train as train_all
 from ..networks import parameters_of
-from ..networks.point_attention import PointAttention
+from ..networks.point_clouds import PointAttention
 from ..zoo_training import build, point_networks
 
 NETWORKS = ("plain", "augmented", "attention", "attention-augmented", "invariant")

@@ -17,7 +17,7 @@ from ..data.qm9_molecules import PROPERTIES as KNOWN
 from ..framework import Results, rows_of
 from ..framework.results import Row
 from ..framework.training import read_trained
-from ..student import student_scale
+from ..student_t import student_scale
 from .measures import coverage_error, most_bleed, rank_correlation, scores
 from .packing import Pack, plain_scale, training_scale, unpack
 from .settings import (

@@ -13,7 +13,7 @@ from scipy.stats import t
 
 from orbical import calibration
 
-from ..student import Array, student_errors, student_gence, student_nll, student_scale
+from ..student_t import Array, student_errors, student_gence, student_nll, student_scale
 
 Found = dict[str, float]
 BINS, LEVELS, DRAWS = 15, 99, 20

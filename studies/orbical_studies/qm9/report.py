@@ -14,7 +14,7 @@ from scipy.stats import permutation_test, ttest_ind
 from orbical.calibration import gence_floor
 from orbical.figures import INK, MODELS, model_colors
 
-from ..framework import Results, number, spread
+from ..framework import Results, number, spread, where
 from ..framework.drawing import legend_outside, subplots
 from .settings import ALL, COMPARED, CONTRAST, LIKELIHOOD, NETWORKS, PRINTED, PROPERTIES, SHOWN
 
@@ -127,9 +127,7 @@ def symmetry_ratio(rows: pd.DataFrame, column: str) -> Ratio:
 
 def _main(results: Results) -> pd.DataFrame:
     """Return the main trainings, measured on molecules as stored."""
-    rows = results["results"]
-    chosen = (rows["target"] == ALL) & (rows["loss"] == LIKELIHOOD) & (rows["frame"] == "given")
-    return rows[chosen]
+    return where(results["results"], target=ALL, loss=LIKELIHOOD, frame="given")
 
 
 def paper_skill(limits: pd.DataFrame) -> pd.DataFrame:
@@ -150,7 +148,7 @@ def facts(results: Results) -> dict[str, Any]:
     rows, main = results["results"], _main(results)
     limits = results["limits"].set_index("property")
     groups = dict(iter(rows.groupby(["property", "network", "loss", "target", "frame"])))
-    shared = rows[(rows["target"] == ALL) & (rows["loss"] == LIKELIHOOD)]
+    shared = where(rows, target=ALL, loss=LIKELIHOOD)
     seeds = shared.pivot(index="property", columns=["network", "frame", "seed"])
     means = main.groupby(["property", "network"]).mean(numeric_only=True)
     two = means[means.index.isin(COMPARED, level=1)]
@@ -253,7 +251,7 @@ def _floors(ax: Any, values: pd.Series, label: str, ls: str = "-") -> None:
 def _errors(results: Results) -> Figure:
     rows, limits = results["results"], results["limits"]
     fig, panels = subplots(1, 2, 4.3, sharey=True, sharex=True, grid="x")
-    printed = rows[(rows["loss"] == PRINTED) & (rows["frame"] == "given")]
+    printed = where(rows, loss=PRINTED, frame="given")
     titles = ("likelihood after a start by squared error", "printed loss")
     for ax, chosen, title in zip(panels, (_main(results), printed), titles, strict=True):
         _floors(ax, limits["mean_mae"], "predicting the mean")

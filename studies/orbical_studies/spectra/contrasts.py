@@ -18,8 +18,9 @@ from torch import Tensor
 from orbical.training import Evidence
 
 from ..framework import verdict
-from ..resampling import effect, interval, over_seeds, resampled_rows, simultaneous
-from ..student import student_nll
+from ..framework.statistics import effect, simultaneous
+from ..resampling import interval, over_seeds, resampled_rows
+from ..student_t import student_nll
 from .measures import Answers, Row, Truth, typical
 from .settings import PAPER, PARTS, REMEDY
 

@@ -12,9 +12,9 @@ from scipy.stats import t
 
 from orbical.figures import INK, MODELS, SOFT
 
-from ..framework import Results
+from ..framework import Results, where
 from ..framework.drawing import legend_outside, subplots
-from ..resampling import effect
+from ..framework.statistics import effect
 from .spirals import swiss_roll
 from .training import INVARIANT, PLAIN
 
@@ -206,22 +206,17 @@ def shift_facts(results: Results) -> dict[str, Any]:
     rows, kinds = results["extrinsic"], results["kinds"]
     contrasts = pd.DataFrame([*_contrasts(rows, "data"), *_contrasts(rows, "shift")])
     off = _largest_distances(kinds[kinds["seed"].notna()])
+    asked = where(rows, network=INVARIANT, on="data")
     return {
         "contrasts": contrasts,
         "cost": contrasts[contrasts["on"] == "data"],
         "protection": contrasts[contrasts["on"] == "shift"],
-        "above_ceiling": int(
-            (_invariant(rows)["accuracy"] > _invariant(rows)["ceiling"] + 1e-9).sum()
-        ),
-        "asked": len(_invariant(rows)),
+        "above_ceiling": int((asked["accuracy"] > asked["ceiling"] + 1e-9).sum()),
+        "asked": len(asked),
         "off": off,
         "off_all": _largest_distances(kinds[kinds["seed"].isna()]),
         "kinds_found": bool((off <= WITHIN).all()),
     }
-
-
-def _invariant(rows: pd.DataFrame) -> pd.DataFrame:
-    return rows[(rows["network"] == INVARIANT) & (rows["on"] == "data")]
 
 
 def _contrasts(rows: pd.DataFrame, on: str) -> list[dict[str, Any]]:
@@ -276,7 +271,7 @@ def draw_shift(results: Results) -> Figure:
     for ax, (measure, title) in zip(panels, titles.items(), strict=True):
         for network, color in ((INVARIANT, MODELS[0]), (PLAIN, MODELS[1])):
             for on, words in kinds.items():
-                own = rows[(rows["network"] == network) & (rows["on"] == on)]
+                own = where(rows, network=network, on=on)
                 places = [worlds.index((r.correct, r.incorrect)) for r in own.itertuples()]
                 ax.plot(
                     100 * own[measure],

@@ -63,7 +63,7 @@ def train(
     window: int = 128,
     batch: int = BATCH,
     seconds: float = float("inf"),
-    tell: AfterStep | None = None,
+    after_step: AfterStep | None = None,
 ) -> Detector:
     """Train a detector with AdamW and a one-cycle schedule, and average its weights over time.
 
@@ -81,7 +81,7 @@ def train(
         batch: Number of views per step.
         seconds: Time limit, from the end of the first step, which initializes the device. The
             schedule follows the larger of the two shares done.
-        tell: Called with the number of finished steps and the loss, every 100 steps and at the end.
+        after_step: Called with the number of finished steps and the loss.
 
     Returns:
         The averaged network in evaluation mode, on the CPU.
@@ -100,7 +100,6 @@ def train(
     random = torch.Generator(where).manual_seed(seed)
     room = round(jitter * (crops.pixels.shape[1] - window) / 2)
     averaged, current = _numbers_of(average), _numbers_of(net)
-    last = torch.zeros(())
 
     def loss(step: int) -> Tensor:
         images, objects, known = views(here, batch, room, window, random)
@@ -109,17 +108,14 @@ def train(
         return loss_of(logits.float(), boxes.float(), objects, known, window)
 
     def follow(taken: int, value: Tensor) -> None:
-        nonlocal last
-        last, step = value, taken - 1
+        step = taken - 1
         with torch.no_grad():  # all at once: one by one, a GPU would wait for Python
             torch._foreach_lerp_(averaged, current, 1 - min(AVERAGING, step / (step + 10)))
-        if tell is not None and taken % 100 == 0:
-            tell(taken, last.item())
+        if after_step is not None:
+            after_step(taken, value)
 
     how = (steps, LEARNING_RATE, WEIGHT_DECAY, one_cycle)
-    taken = fit(net, loss, *how, seconds, clip=5.0, after_step=follow)
-    if tell is not None and taken % 100:
-        tell(taken, last.item())
+    fit(net, loss, *how, seconds, clip=5.0, after_step=follow)
     return average.cpu().eval()
 
 
@@ -268,7 +264,7 @@ def train_and_save(
         batch: Number of views per step.
         seed: Seed of the training.
         device: Device to train on.
-        after_step: Called every 100 steps with the number of finished steps and the loss.
+        after_step: Called with the number of finished steps and the loss.
 
     Returns:
         The path of the file.
@@ -276,7 +272,7 @@ def train_and_save(
     made, jitter = datasets.scenes(scenes, seed=1), float(NAMES.index(name))
     pixels = (made["images"] * 255).round().byte().permute(0, 2, 3, 1).contiguous()
     crops = Crops(pixels, made["objects"], torch.ones(len(pixels), 5, dtype=torch.bool))
-    net = train(crops, jitter, Detector, steps, seed, device, batch=batch, tell=after_step)
+    net = train(crops, jitter, Detector, steps, seed, device, batch=batch, after_step=after_step)
     facts = {"training set": f"orbical.datasets.scenes({scenes}, seed=1)", "jitter": str(jitter)}
     facts |= {"steps": str(steps), "seed": str(seed), "torch": torch.__version__}
     return write(net, Path(folder) / f"scenes-{name}.safetensors", facts)

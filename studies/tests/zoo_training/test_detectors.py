@@ -105,14 +105,14 @@ def test_one_command_trains_both_detectors_of_scenes(tmp_path: Path) -> None:
 
 
 def test_a_training_past_its_time_stops_and_tells_its_steps() -> None:
-    told: list[int] = []
+    taken: list[int] = []
 
-    def tell(step: int, loss: float) -> None:
-        told.append(step)
+    def follow(step: int, loss: torch.Tensor) -> None:
+        taken.append(step)
 
-    train(crops(), 0.5, TINY, 3, batch=2, tell=tell)
-    train(crops(), 0.5, TINY, 10**6, batch=2, seconds=1e-9, tell=tell)
-    assert told == [3, 1]
+    train(crops(), 0.5, TINY, 3, batch=2, after_step=follow)
+    train(crops(), 0.5, TINY, 10**6, batch=2, seconds=1e-9, after_step=follow)
+    assert taken == [1, 2, 3, 1]
 
 
 def test_scenes_hold_what_their_boxes_say() -> None:
