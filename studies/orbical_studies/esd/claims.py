@@ -257,6 +257,11 @@ def distance(paper: tuple[float, float], row: Mapping[str, float]) -> float:
     return max(apart, abs(row["test.ece"] / paper[1] - 1) / ECE)
 
 
+def distance_of(plain: pd.DataFrame, data: str) -> float:
+    """Return how far the likelihood alone is from the paper's, as a mean over its trainings."""
+    return distance(TABLE_1[data], plain[["test.accuracy", "test.ece"]].mean().to_dict())
+
+
 class Table1:
     """A part of the paper's Table 1: the likelihood alone, and each loss as it was chosen.
 
@@ -273,8 +278,7 @@ class Table1:
         self.trained = trained
         self.plain, own = trained[BASELINE], (loss for loss in LOSSES if loss in trained)
         self.claims = claims_of_table_1(own, self._scores, least)
-        means = self.plain[["test.accuracy", "test.ece"]].mean()
-        self.distance = distance(TABLE_1[data], means.to_dict())
+        self.distance = distance_of(self.plain, data)
 
     def verdict(self, name: str) -> str:
         """Return what a claim of the paper comes to: `open` outside the paper's regime."""

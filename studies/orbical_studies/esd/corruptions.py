@@ -30,7 +30,7 @@ from . import fronts
 from .batches import Split, as_images, partition
 from .quick_training import CLASSES, WEIGHTS_KEPT, WIDTHS
 from .scaling import BINS
-from .settings import BASELINE, BATCH, Settings
+from .settings import BASELINE, BATCH, INNER, Settings
 
 FOLDER, CLEAN, DATA = "corruptions", "none", "cifar10"
 EACH = 100
@@ -93,7 +93,7 @@ def chosen_networks(trained: DataFrame) -> dict[str, str]:
             weights[loss] = chosen[fronts.COSTS[1]]
     found = {}
     for loss, weight in weights.items():
-        inner = fronts.INNER.get(loss, (0.0,))[0]
+        inner = INNER.get(loss, (0.0,))[0]
         own = where(rows, loss=loss, weight=weight, inner=inner, seed=WEIGHTS_KEPT)
         names = own["key"].tolist()
         if not names:

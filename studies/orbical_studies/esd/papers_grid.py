@@ -24,7 +24,7 @@ from .claims import ALPHA
 from .front_claims import Front
 from .packing import unpack_all
 from .quick_training import Trial, run
-from .settings import PAPERS, Settings
+from .settings import FIRST, INNER, PAPERS, Settings
 
 FOLDER = "grid"
 COLUMNS = ("test.accuracy", "test.ece")
@@ -48,7 +48,7 @@ def other_weights(data: str, epochs: int, decay: float) -> list[Trial]:
     """
     order = (*PAPERS[1::2], *PAPERS[::2])
     return [
-        Trial(data, loss, weight, fronts.INNER[loss][0], fronts.FIRST, epochs, decay)
+        Trial(data, loss, weight, INNER[loss][0], FIRST, epochs, decay)
         for weight in order
         for loss, known in fronts.WEIGHTS.items()
         if weight not in known

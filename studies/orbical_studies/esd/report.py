@@ -371,7 +371,7 @@ def _pairs(rows: pd.DataFrame) -> Figure:
     ):
         for loss, (color, marker) in front_figures.STYLE.items():
             usual = INNER.get(loss, (0.0,))[0]
-            own = shown[(shown["loss"] == loss) & (shown["inner"] == usual)]
+            own = where(shown, loss=loss, inner=usual)
             own = own if loss == BASELINE else own[own["seed"] == FIRST]
             if len(own):
                 style = {"color": color, "marker": marker, "linestyle": "", "markersize": 4}
