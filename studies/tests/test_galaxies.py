@@ -17,6 +17,7 @@ from orbical_studies.__main__ import main
 from orbical_studies.data import galaxies
 from orbical_studies.framework import Paths, Results
 from orbical_studies.framework.page import parted, render
+from orbical_studies.framework.statistics import resampled_seeds
 from orbical_studies.framework.training import Trials, arrays_file
 from orbical_studies.galaxies import (
     contrasts,
@@ -32,7 +33,6 @@ from orbical_studies.galaxies import (
 from orbical_studies.galaxies.collecting import KEPT, collect, read_trials, sizes
 from orbical_studies.galaxies.settings import Settings, Trial, trials
 from orbical_studies.networks import parameters_of
-from orbical_studies.resampling import resampled_seeds
 
 PATHS = Paths.in_checkout("galaxies")
 

@@ -13,10 +13,10 @@ import torch
 from orbical.errors import InputError
 from orbical.training import Evidence
 from orbical_studies.__main__ import main
-from orbical_studies.bond_graphs import bond_hashes
 from orbical_studies.data import infrared_spectra, qm9_molecules, spectra
 from orbical_studies.framework import Paths, Results
 from orbical_studies.framework.page import parted, render
+from orbical_studies.networks.molecules import bond_hashes
 from orbical_studies.spectra import (
     calibration,
     contrasts,

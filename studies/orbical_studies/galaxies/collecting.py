@@ -56,7 +56,7 @@ def collect(settings: Settings, results: Results) -> None:
         results.write("contrasts", centered(results["contrasts"], results["results"]))
         return
     results.write("results", measured)
-    results.write("angles", angle_rows(results, found))
+    results.write("angles", _angle_rows(results, found))
     results.write("contrasts", compared(pairs, orders))
     tested = {trial.data for trial in found}
     if photographs := [name for name in PHOTOGRAPHS if name in tested]:
@@ -132,7 +132,7 @@ def result_row(trial: Trial, scores: Row, pair: Pair, splits: Mapping[str, Split
     return head | measures(*pair) | {name: scores[name] for name in KEPT}
 
 
-def angle_rows(results: Results, trials: Iterable[Trial]) -> pd.DataFrame:
+def _angle_rows(results: Results, trials: Iterable[Trial]) -> pd.DataFrame:
     """Compute accuracy, confidence and ECE over the circle: mean over seeds, and their range."""
     columns, angles = ["accuracy", "confidence", "ece"], 360 * np.arange(ANGLES) / ANGLES
     curves = [

@@ -23,7 +23,7 @@ from torch import Tensor
 from orbical import calibration
 
 from ..framework import Results
-from ..resampling import DRAWS, interval, over_seeds, resampled_rows
+from ..framework.statistics import DRAWS, interval, over_seeds, resampled_rows
 from .settings import EQUALS, FAMILIES, PLAIN, Settings
 from .training import BINS
 
@@ -105,19 +105,19 @@ def contrast_rows(
         Rows with `family`, `blur`, `measure`, `contrast` and the value with its interval. The
         family `both` at the blur `all` is the mean over families and blurs, draw by draw.
     """
-    images = resampled_rows(len(next(iter(outputs.values()))[0][0]))
+    images = torch.from_numpy(resampled_rows(len(next(iter(outputs.values()))[0][0])))
     generator = np.random.default_rng(0)
     found = {key: estimated(seeds, images, generator) for key, seeds in outputs.items()}
     return [
         {"data": data, "family": family, "blur": blur, "measure": measure, "contrast": name}
         | interval(estimate[place])._asdict()
-        for contrasts in with_means([*compare(found)])
+        for contrasts in _with_means([*compare(found)])
         for place, measure in enumerate(MEASURES)
         for family, blur, name, estimate in contrasts
     ]
 
 
-def with_means(apart: list[Contrast]) -> tuple[list[Contrast], list[Contrast]]:
+def _with_means(apart: list[Contrast]) -> tuple[list[Contrast], list[Contrast]]:
     """Return contrasts, and for each name the mean over families and blurs."""
     means: list[Contrast] = []
     for name in dict.fromkeys(name for _, _, name, _ in apart):
@@ -203,7 +203,7 @@ def centered(contrasts: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
     for data, some in results.groupby("data", sort=False):
         means = some.groupby(["network", "blur"], sort=False)[[*MEASURES]].mean()
         found = {where: each.to_numpy()[:, None] for where, each in means.iterrows()}
-        for part in with_means([*orders(found)]):
+        for part in _with_means([*orders(found)]):
             rows += [
                 (data, family, str(blur), measure, name, float(value))
                 for family, blur, name, estimate in part
@@ -250,7 +250,7 @@ def coverage_rows(worlds: int, draws: int = DRAWS) -> list[dict[str, Any]]:
         covered = dict.fromkeys(truth, 0)
         for number in range(worlds):
             world = _world(random, GALAXIES)
-            images = resampled_rows(GALAXIES, draws, seed=number)
+            images = torch.from_numpy(resampled_rows(GALAXIES, draws, seed=number))
             one, other = (
                 estimated(_network(extra, world, random), images, random) for extra in (more, 0.0)
             )

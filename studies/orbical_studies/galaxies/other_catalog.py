@@ -52,20 +52,20 @@ def shift_rows(
                 moved[trial] = pair
             head: Row = {"data": trial.data, "tested": tested, "network": trial.network}
             head |= {"blur": trial.blur, "seed": trial.seed}
-            rows.append(head | measures(*pair) | spiral_answers(logits, truths[tested]))
+            rows.append(head | measures(*pair) | _spiral_answers(logits, truths[tested]))
     return rows, moved
 
 
 def spirals(splits: Mapping[str, Split], results: Results) -> dict[str, Tensor]:
     """Return by catalog which test galaxies are spirals: 1, 0, or -1 for neither."""
     types = torch.from_numpy(read_pack(results.work / FILE)["efigi-test-types"])
-    return {"efigi": spirals_of_types(types), "galaxyzoo2": splits["galaxyzoo2-test"][1]}
+    return {"efigi": _spirals_of_types(types), "galaxyzoo2": splits["galaxyzoo2-test"][1]}
 
 
-def spirals_of_types(types: Tensor) -> Tensor:
+def _spirals_of_types(types: Tensor) -> Tensor:
     """Return whether galaxies are spirals by their Hubble types: 1, 0, or -1 for neither.
 
-    >>> spirals_of_types(torch.tensor([-5.0, 0.0, 1.0, 9.0, 10.0, 11.0])).tolist()
+    >>> _spirals_of_types(torch.tensor([-5.0, 0.0, 1.0, 9.0, 10.0, 11.0])).tolist()
     [0, 0, 1, 1, -1, 0]
     """
     spirals = ((types >= 1) & (types < IRREGULAR)).long()
@@ -82,11 +82,11 @@ def judged(logits: Tensor, truth: Tensor) -> Pair:
     >>> confidence.round(decimals=3), correct
     (tensor([0.8450]), tensor([True]))
     """
-    spiral, truly = spiral_probability(logits, truth)
+    spiral, truly = _spiral_probability(logits, truth)
     return torch.maximum(spiral, 1 - spiral), (spiral > 0.5) == truly
 
 
-def spiral_answers(logits: Tensor, truth: Tensor) -> Row:
+def _spiral_answers(logits: Tensor, truth: Tensor) -> Row:
     """Describe answers beyond their accuracy, which a constant answer reaches where it is common.
 
     Returns:
@@ -94,16 +94,16 @@ def spiral_answers(logits: Tensor, truth: Tensor) -> Row:
         a spiral has a higher probability of being one than another galaxy: 1/2 by chance.
 
     >>> logits = torch.tensor([[0.0, 1.0], [0.0, 3.0], [0.0, 2.0], [1.0, 0.0]])
-    >>> spiral_answers(logits, torch.tensor([1, 1, 0, 0]))
+    >>> _spiral_answers(logits, torch.tensor([1, 1, 0, 0]))
     {'spirals': 0.5, 'said': 0.75, 'auc': 0.75}
     """
-    spiral, truly = spiral_probability(logits, truth)
+    spiral, truly = _spiral_probability(logits, truth)
     above = spiral[truly][:, None] > spiral[~truly]
     shares = {"spirals": truly, "said": spiral > 0.5, "auc": above}
     return {name: float(found.double().mean()) for name, found in shares.items()}
 
 
-def spiral_probability(logits: Tensor, truth: Tensor) -> Pair:
+def _spiral_probability(logits: Tensor, truth: Tensor) -> Pair:
     """Return the probability of a spiral and whether it is one, without those that are neither."""
     asked = truth >= 0
     return 1 - logits[asked].softmax(-1)[:, 0], truth[asked] == 1

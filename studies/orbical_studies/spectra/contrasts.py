@@ -18,8 +18,7 @@ from torch import Tensor
 from orbical.training import Evidence
 
 from ..framework import verdict
-from ..framework.statistics import effect, simultaneous
-from ..resampling import interval, over_seeds, resampled_rows
+from ..framework.statistics import effect, interval, over_seeds, resampled_rows, simultaneous
 from ..student_t import student_nll
 from .measures import Answers, Row, Truth, typical
 from .settings import PAPER, PARTS, REMEDY
@@ -38,7 +37,7 @@ def contrast_rows(truth: Truth, everyone: Iterable[Answers]) -> list[Row]:
     groups: dict[tuple[str, str], list[Evidence]] = defaultdict(list)
     for one in everyone:
         groups[one.row["network"], one.row["training"]].append(one.test)
-    molecules = resampled_rows(len(truth.values))
+    molecules = torch.from_numpy(resampled_rows(len(truth.values)))
     draw = np.random.default_rng(0)
     found = {
         key: over_seeds(np.stack([measured(truth, one, molecules) for one in seeds], -1), draw)
