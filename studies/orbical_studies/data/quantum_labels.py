@@ -84,7 +84,7 @@ def labelled(
         (one[mask].numpy(), place[mask].double().numpy())
         for one, place, mask in zip(numbers, pos, masks, strict=True)
     ]
-    keys = [molecule_key(*molecule) for molecule in molecules]
+    keys = [_molecule_key(*molecule) for molecule in molecules]
     store = LabelStore(cache_folder(cache) / f"{kind}-gfn2-xtb.npz", "tblite")
     done = {*store.known, *store.failed}
     missing = {k: one for k, one in zip(keys, molecules, strict=True) if k not in done}
@@ -178,14 +178,14 @@ def _warn(failed: Mapping[int, str], count: int, names: Sequence[str] | None) ->
     warnings.warn(text, stacklevel=4)
 
 
-def molecule_key(numbers: NDArray, positions: NDArray[np.float64]) -> bytes:
+def _molecule_key(numbers: NDArray, positions: NDArray[np.float64]) -> bytes:
     """Return a key that identifies a molecule by its elements `[a]` and positions `[a, 3]`.
 
     Example:
         >>> here = np.zeros((1, 3))
-        >>> molecule_key(np.array([8]), here) == molecule_key(np.array([8]), -here)
+        >>> _molecule_key(np.array([8]), here) == _molecule_key(np.array([8]), -here)
         True
-        >>> molecule_key(np.array([8]), here) == molecule_key(np.array([8]), here + 1e-12)
+        >>> _molecule_key(np.array([8]), here) == _molecule_key(np.array([8]), here + 1e-12)
         False
     """
     # Adding 0 makes -0.0 and 0.0 one.

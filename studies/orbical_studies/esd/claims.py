@@ -149,7 +149,7 @@ def claimed(
     return Claim({n: c for n, c in found.items() if n not in missing}, missing)
 
 
-def claims_of_table_1(
+def _claims_of_table_1(
     losses: Iterable[str],
     scores: Callable[[Any], pd.Series],
     seeds: int,
@@ -195,7 +195,7 @@ class SentencePairs:
         batch = {
             str(b): (("ESD", "test.ece", b), (BASELINE, "test.ece", b)) for b in SMALLER_BATCHES
         }
-        self.claims = claims_of_table_1(INNER, self._scores, len(FRESH), batch=batch)
+        self.claims = _claims_of_table_1(INNER, self._scores, len(FRESH), batch=batch)
         self.spans = {loss: self._span(loss) for loss in ("MMCE", "SB-ECE")}
 
     def of(self, loss: str, batch: int = BATCH) -> pd.DataFrame:
@@ -277,7 +277,7 @@ class Table1:
     def __init__(self, trained: Mapping[str, pd.DataFrame], data: str, least: int) -> None:
         self.trained = trained
         self.plain, own = trained[BASELINE], (loss for loss in LOSSES if loss in trained)
-        self.claims = claims_of_table_1(own, self._scores, least)
+        self.claims = _claims_of_table_1(own, self._scores, least)
         self.distance = distance_of(self.plain, data)
 
     def verdict(self, name: str) -> str:

@@ -170,7 +170,7 @@ def _rows(loss: str, pairs: Pairs) -> Iterator[dict[str, Any]]:
             }
 
 
-def mean_eces(pairs: Pairs, severity: int, scaled: bool, draws: Tensor) -> Tensor:
+def _mean_eces(pairs: Pairs, severity: int, scaled: bool, draws: Tensor) -> Tensor:
     """Return the ECE at a severity, averaged over corruptions, for each draw `[r, n]` of images."""
     total = torch.zeros(len(draws), dtype=torch.float64)
     for name in CORRUPTIONS:
@@ -190,9 +190,9 @@ def _changes(found: dict[str, Pairs]) -> Iterator[dict[str, Any]]:
     draws = torch.randint(count, (RESAMPLES, count), generator=generator)
     asked = torch.cat([torch.arange(count)[None], draws])
     for scaled in (False, True):
-        plain = [mean_eces(found[BASELINE], severity, scaled, asked) for severity in SEVERITIES]
+        plain = [_mean_eces(found[BASELINE], severity, scaled, asked) for severity in SEVERITIES]
         for name in (name for name in found if name != BASELINE):
-            own = [mean_eces(found[name], severity, scaled, asked) for severity in SEVERITIES]
+            own = [_mean_eces(found[name], severity, scaled, asked) for severity in SEVERITIES]
             each = torch.stack(own) - torch.stack(plain)
             for severity, change in ((0, each.mean(0)), *zip(SEVERITIES, each, strict=True)):
                 head = {"loss": name, "scaled": scaled, "severity": severity}

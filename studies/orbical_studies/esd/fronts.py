@@ -58,7 +58,7 @@ def train_fronts(settings: Settings, results: Results) -> None:
         train = partial(_train, work, setup)
         decay, *others = DECAYS[data]
         if others:
-            decay = chosen_decay(train(every_decay(data, epochs), settings.until(end)), data)
+            decay = chosen_decay(train(_every_decay(data, epochs), settings.until(end)), data)
         rows = train(every_weight(data, epochs, decay), settings.until(end, settings.sweep))
         train(later_trials(rows, data, epochs, decay), settings.until(end))
 
@@ -71,7 +71,7 @@ def _train(
     return pd.DataFrame(framework.read_rows(work))
 
 
-def every_decay(data: str, epochs: int) -> list[Trial]:
+def _every_decay(data: str, epochs: int) -> list[Trial]:
     """List the likelihood alone with each weight decay, and the first seed."""
     return [Trial(data, BASELINE, 0.0, 0.0, FIRST, epochs, decay) for decay in DECAYS[data]]
 
@@ -163,10 +163,10 @@ def time_fronts(settings: Settings, results: Results) -> None:
         splits = unpack_all(results.work, data, framework.device(), settings.images)
         work = results.work / FOLDER / data
         work.mkdir(parents=True, exist_ok=True)
-        (work / COST).write_text(json.dumps([*costs_of_an_epoch(splits, data)]))
+        (work / COST).write_text(json.dumps([*_costs_of_an_epoch(splits, data)]))
 
 
-def costs_of_an_epoch(splits: dict[str, Split], data: str) -> Iterator[Mapping[str, Any]]:
+def _costs_of_an_epoch(splits: dict[str, Split], data: str) -> Iterator[Mapping[str, Any]]:
     """Time a step of each loss alone on the device, and give that of an epoch."""
     parts, place = partition(splits["train"]), splits["test"].labels.device
     for loss, inner in ((BASELINE, (0.0,)), *INNER.items()):

@@ -81,7 +81,7 @@ def train_mnist(settings: Settings, results: Results) -> None:
     train([plain((FIRST, *FRESH), epochs)])
     rows = train([grid(FIRST, epochs)])
     kept = {*chosen_settings(rows).itertuples(index=False, name=None)}
-    train([kept_of(kept, seed, epochs) for seed in FRESH])
+    train([_kept_of(kept, seed, epochs) for seed in FRESH])
     for name, *setting in rows[["name", *SETTING]].itertuples(index=False, name=None):
         if tuple(setting) not in kept:  # the logits of all networks are too much to carry
             framework.arrays_file(work, name).unlink(missing_ok=True)
@@ -93,7 +93,7 @@ def train_mnist_seeds(settings: Settings, results: Results) -> None:
     kept = {*chosen(results["mnist"]).values()}
     stacks = [plain(MORE, epochs)]
     for seeds in (MORE[:4], MORE[4:]):
-        stacks.append([trial for seed in seeds for trial in kept_of(kept, seed, epochs)])
+        stacks.append([trial for seed in seeds for trial in _kept_of(kept, seed, epochs)])
     _train(settings, results, results.work / FOLDER, stacks)
 
 
@@ -102,7 +102,7 @@ def plain(seeds: Iterable[int], epochs: int) -> list[Trial]:
     return [Trial(BASELINE, 0.0, 0.0, seed, BATCH, epochs) for seed in seeds]
 
 
-def kept_of(kept: Container[tuple[Any, ...]], seed: int, epochs: int) -> list[Trial]:
+def _kept_of(kept: Container[tuple[Any, ...]], seed: int, epochs: int) -> list[Trial]:
     """List the losses of some settings with a seed."""
     return [t for t in grid(seed, epochs) if (t.loss, t.weight, t.inner) in kept]
 

@@ -223,7 +223,7 @@ def run(splits: Mapping[str, Split], trial: Trial) -> framework.Trained:
             point |= {f"{name}.{k}": found[k] for k in ("accuracy", "ece")}
         points.append(point)
 
-    model, _ = fit(trial, parts, recipe_of(trial), watch)
+    model, _ = fit(trial, parts, _recipe_of(trial), watch)
     held, shown = (
         training.logits_of(model, split.pixels).cpu().double()
         for split in (parts["validation"], test)
@@ -234,7 +234,7 @@ def run(splits: Mapping[str, Split], trial: Trial) -> framework.Trained:
     return {**row, "seconds": round(time.perf_counter() - started, 3), "curve": points}, {}
 
 
-def recipe_of(trial: Trial) -> Recipe:
+def _recipe_of(trial: Trial) -> Recipe:
     """Return how the network of a trial is made and trained."""
     widths = WAYS[trial.way].widths
     batches = partial(Flipped, crop=True, share=trial.mirrors)

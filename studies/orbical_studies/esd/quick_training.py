@@ -105,10 +105,10 @@ class Recipe:
     batches: Callable[..., Shuffled]
 
 
-def height_of_cycle(share: float) -> float:
+def _height_of_cycle(share: float) -> float:
     """Return the rate after a share of the steps: from a fifth up to 1, then down to 0.
 
-    >>> [round(height_of_cycle(share), 2) for share in (0.0, 0.1, 0.2, 0.6, 1.0)]
+    >>> [round(_height_of_cycle(share), 2) for share in (0.0, 0.1, 0.2, 0.6, 1.0)]
     [0.2, 0.6, 1.0, 0.5, 0.0]
     """
     return min(0.2 + 0.8 * share / RISE, (1 - share) / (1 - RISE))
@@ -123,7 +123,7 @@ CYCLE = Recipe(
     whitened,
     partial(torch.optim.SGD, momentum=MOMENTUM, nesterov=True, fused=True),
     RATE,
-    height_of_cycle,
+    _height_of_cycle,
     partial(Flipped, crop=True),
 )
 """A network that trains in seconds, with one cycle of the rate."""

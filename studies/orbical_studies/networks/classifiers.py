@@ -189,7 +189,7 @@ class WhitenedNet(nn.Module):
         self, images: Tensor, classes: int = 10, widths: Sequence[int] = (64, 256, 256)
     ) -> None:
         super().__init__()
-        filters = whitening_filters(images)
+        filters = _whitening_filters(images)
         self.whiten = nn.Conv2d(3, len(filters), 2)
         with torch.no_grad():
             self.whiten.weight.copy_(filters).requires_grad_(False)
@@ -206,7 +206,7 @@ class WhitenedNet(nn.Module):
         return self.classify(self.features(images)) / 9
 
 
-def whitening_filters(images: Tensor, size: int = 2, least: float = 5e-4) -> Tensor:
+def _whitening_filters(images: Tensor, size: int = 2, least: float = 5e-4) -> Tensor:
     """Return filters `[2 d, c, size, size]` whose outputs are uncorrelated, d = c size^2.
 
     Args:
@@ -216,7 +216,7 @@ def whitening_filters(images: Tensor, size: int = 2, least: float = 5e-4) -> Ten
 
     Example:
         >>> noise = torch.randn(50, 3, 16, 16, generator=torch.Generator().manual_seed(0))
-        >>> filters = whitening_filters(noise)
+        >>> filters = _whitening_filters(noise)
         >>> outputs = functional.conv2d(noise, filters).transpose(0, 1).flatten(1)
         >>> bool((torch.cov(outputs)[:12, :12] - torch.eye(12)).abs().max() < 0.01)
         True

@@ -42,7 +42,7 @@ def evaluate(settings: Settings, results: Results) -> None:
     rows: list[Row] = []
     models = scans.estimators()
     with torch.inference_mode():
-        for kind, data in pairs_by_kind(settings):
+        for kind, data in _pairs_by_kind(settings):
             for model, ask in models.items():
                 columns = measured(ask, data)
                 for place, name in enumerate(data["names"]):
@@ -52,7 +52,7 @@ def evaluate(settings: Settings, results: Results) -> None:
     results.write("six-kinds", rows)
 
 
-def pairs_by_kind(settings: Settings) -> Iterator[tuple[str, Pairs]]:
+def _pairs_by_kind(settings: Settings) -> Iterator[tuple[str, Pairs]]:
     """Yield the pairs of each kind, twice as many as there are generated ones."""
     each = 2 * settings.pairs
     for kind in DRAWN:

@@ -76,7 +76,7 @@ def collect(settings: training.Settings, results: Results) -> None:
         list(alike) for _, alike in groupby(every, lambda a: (a.row["data"], a.row["network"]))
     ]
     results.write("summary", map(summary_row, every))
-    results.write("classes", [row for alike in kinds for row in class_rows(alike)])
+    results.write("classes", [row for alike in kinds for row in _class_rows(alike)])
     results.write(
         "contrasts", [row for data in training.DATA_SETS for row in contrast_rows(data, kinds)]
     )
@@ -93,7 +93,7 @@ def collect(settings: training.Settings, results: Results) -> None:
     columns = {f"{n}/{k}": v[row] for n, row in chosen.items() for k, v in scores.items()}
     rounded = {name: values.astype(float).round(4) for name, values in columns.items()}
     results.write("individual", rows_of({}, rounded))
-    results.write("chosen", [chosen_row(first, *item) for item in chosen.items()])
+    results.write("chosen", [_chosen_row(first, *item) for item in chosen.items()])
 
 
 def contrast_rows(data: str, kinds: Sequence[Sequence[Answers]]) -> Sequence[Row]:
@@ -191,7 +191,7 @@ def element_rows(kinds: Sequence[Sequence[Answers]], name: str) -> Sequence[Row]
     return rows_of({}, columns)
 
 
-def class_rows(alike: Sequence[Answers]) -> Iterator[Row]:
+def _class_rows(alike: Sequence[Answers]) -> Iterator[Row]:
     """Measure each class upright, over all rotations and at each, and how often it is predicted."""
     first = alike[0]
     identity, labels = first.groups["ball"].identity, first.arrays["labels"]
@@ -240,7 +240,7 @@ def chosen_samples(
     }
 
 
-def chosen_row(answers: Answers, name: str, sample: int) -> Row:
+def _chosen_row(answers: Answers, name: str, sample: int) -> Row:
     """Describe a chosen cloud: its place among the test clouds, its class, and the rotations."""
     return {
         "name": name,

@@ -56,12 +56,12 @@ def split(clouds: PointClouds) -> Halves:
     return train, test
 
 
-def sweethome3d_halves() -> Halves:
+def _sweethome3d_halves() -> Halves:
     """Return the training and the test clouds of Sweet Home 3D."""
     return split(sweethome3d())
 
 
-SOURCES = {"modelnet10": modelnet10, "sweethome3d": sweethome3d_halves}
+SOURCES = {"modelnet10": modelnet10, "sweethome3d": _sweethome3d_halves}
 DATA_SETS = tuple(SOURCES)
 
 

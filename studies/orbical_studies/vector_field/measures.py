@@ -41,7 +41,7 @@ def measurements(settings: Settings) -> Tables:
         `profile` (variances against the distance from the center of the disc), and `arrows`.
     """
     tables: Tables = defaultdict(list)
-    tables["limits"] = [limits_of(*world, settings) for world in WORLDS]
+    tables["limits"] = [_limits_of(*world, settings) for world in WORLDS]
     trainings = [(*world, seed) for world in WORLDS for seed in range(settings.seeds)]
     data = [vector_fields(field, domain, settings.train, seed) for field, domain, seed in trainings]
     x, target = (torch.stack(parts) for parts in zip(*data, strict=True))
@@ -75,14 +75,14 @@ def _start(make: Callable[[], nn.Module], seed: int, target: torch.Tensor) -> nn
 
 def _add_curves(tables: Tables, network: nn.Module, head: Row, settings: Settings) -> None:
     """Add the rows of a trained network that figures need."""
-    tables["angles"] += along_angles(network, head, settings)
+    tables["angles"] += _along_angles(network, head, settings)
     if head["domain"] == "disc":
         tables["profile"] += profile(network, head, settings)
     elif head["seed"] == 0 and head["variance"] == "scalar":
         tables["arrows"] += arrows(network, head, settings)
 
 
-def limits_of(field: str, domain: str, settings: Settings) -> Row:
+def _limits_of(field: str, domain: str, settings: Settings) -> Row:
     """Return the limits of one world on the test set, and the symmetries of its field."""
     x, value = whole_field(field, domain, settings.side)
     found = limits.limits(x.numpy(), value.numpy()) | limits.symmetry_defects(field, x)
@@ -122,7 +122,7 @@ def measure(network: nn.Module, head: Row, settings: Settings) -> Row:
     return found
 
 
-def along_angles(network: nn.Module, head: Row, settings: Settings) -> list[Row]:
+def _along_angles(network: nn.Module, head: Row, settings: Settings) -> list[Row]:
     """Measure a network on the test points rotated in the plane, against the rotated truth.
 
     Returns:
