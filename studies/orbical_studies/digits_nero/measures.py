@@ -14,7 +14,7 @@ from scipy.spatial import KDTree
 import orbical as ob
 
 from ..framework import Results, Settings, option
-from ..hidden_failures import searched
+from ..hidden_failures import search_failures
 
 NETWORKS = ("plain", "augmented")
 ANGLES = 72
@@ -246,6 +246,6 @@ def worst(settings: Digits, results: Results) -> None:
     rows = []
     for angles in SCANNED:
         task = ob.tasks.Classification()
-        found = searched(networks, (images, labels), f"rotations:{angles}", task)
+        found = search_failures(networks, (images, labels), f"rotations:{angles}", task)
         rows += [{"network": name, "angles": angles, **counts} for name, counts in found.items()]
     results.write("worst", rows)

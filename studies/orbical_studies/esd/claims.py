@@ -131,7 +131,7 @@ class Claim:
 Asked = TypeVar("Asked")
 
 
-def claimed(
+def _compared(
     pairs: Mapping[str, tuple[Asked, Asked]], scores: Callable[[Asked], pd.Series], seeds: int
 ) -> Claim:
     """Compare pairs of settings; those without all seeds are missing.
@@ -173,7 +173,7 @@ def _claims_of_table_1(
         "scaled": {"ESD": (("ESD", scaled), (BASELINE, scaled))},
         "temperature": {loss: ((BASELINE, scaled), (loss, usual)) for loss in own},
     }
-    return {n: claimed(pairs, scores, seeds) for n, pairs in (asked | others).items()}
+    return {n: _compared(pairs, scores, seeds) for n, pairs in (asked | others).items()}
 
 
 class SentencePairs:
@@ -293,15 +293,12 @@ class Table1:
         return 100 * self.trained[loss].set_index("seed")[column]
 
 
-def point(
-    regime: str, epochs: int, trained: Mapping[str, pd.DataFrame]
-) -> Iterator[dict[str, Any]]:
+def gains(regime: str, trained: Mapping[str, pd.DataFrame]) -> Iterator[dict[str, Any]]:
     """Yield what each loss gains against the ECE of the likelihood alone, in points.
 
     Args:
         regime: Data and network.
-        epochs: After which both are compared.
-        trained: Loss to its trainings, the likelihood alone included.
+        trained: Loss to its trainings of as many epochs, the likelihood alone included.
     """
     plain = trained[BASELINE].set_index("seed")
     for loss in LOSSES:
@@ -310,7 +307,8 @@ def point(
         if ece.seeds:
             shared = plain.loc[plain.index.intersection(own.index), "test.ece"]
             yield {
-                **{"regime": regime, "epochs": epochs, "loss": loss, "seeds": ece.seeds},
+                **{"regime": regime, "epochs": int(plain["epochs"].iloc[0])},
+                **{"loss": loss, "seeds": ece.seeds},
                 **{"ece": 100 * float(shared.mean()), "gain": -ece.mean, "cost": -cost.mean},
                 "deviation": ece.deviation,
             }

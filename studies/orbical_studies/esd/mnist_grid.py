@@ -214,7 +214,7 @@ def chosen_settings(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found, columns=SETTING)
 
 
-def of(rows: pd.DataFrame, setting: Sequence[Any], seeds: Iterable[int]) -> pd.DataFrame:
+def runs_of(rows: pd.DataFrame, setting: Sequence[Any], seeds: Iterable[int]) -> pd.DataFrame:
     """Return the trainings of a setting with some seeds."""
     return rows[(rows[SETTING] == list(setting)).all(axis=1) & rows["seed"].isin([*seeds])]
 
@@ -228,14 +228,14 @@ def chosen(rows: pd.DataFrame) -> dict[str, tuple[Any, ...]]:
 def deciding(rows: pd.DataFrame) -> list[int]:
     """Return the seeds that decide: those of `MORE` with every loss, if enough, or the first."""
     settings = chosen(rows).values()
-    whole = set(MORE).intersection(*(of(rows, setting, MORE)["seed"] for setting in settings))
+    whole = set(MORE).intersection(*(runs_of(rows, setting, MORE)["seed"] for setting in settings))
     return sorted(whole) if len(whole) >= len(FRESH) else [*FRESH]
 
 
 def table_1(rows: pd.DataFrame, seeds: Sequence[int] | None = None) -> Table1:
     """Return what seeds decide, by default those that the rule names."""
     seeds = seeds or deciding(rows)
-    trained = {loss: of(rows, setting, seeds) for loss, setting in chosen(rows).items()}
+    trained = {loss: runs_of(rows, setting, seeds) for loss, setting in chosen(rows).items()}
     return Table1(trained, DATA, len(seeds))
 
 
@@ -247,8 +247,10 @@ def spans(rows: pd.DataFrame) -> dict[str, tuple[pd.Series, float]]:
     best, seeds, found = chosen(rows), FRESH, {}
     every = [*chosen_settings(rows).itertuples(index=False, name=None)]
     for loss in ("MMCE", "SB-ECE"):
-        own = {one[2]: of(rows, one, seeds)["test.ece"].mean() for one in every if one[0] == loss}
-        means, spread = 100 * pd.Series(own), 100 * of(rows, best[loss], seeds)["test.ece"].std()
+        tried = [one for one in every if one[0] == loss]
+        own = {inner: runs_of(rows, (*_, inner), seeds)["test.ece"].mean() for *_, inner in tried}
+        spread = 100 * runs_of(rows, best[loss], seeds)["test.ece"].std()
+        means = 100 * pd.Series(own)
         found[loss] = (means, float((means.max() - means.min()) / spread))
     return found
 

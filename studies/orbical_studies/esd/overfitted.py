@@ -146,10 +146,10 @@ def planned(
             break
     own = [row for row in rows if (row["mirrors"], row["epochs"]) == (mirrors, taken)]
     trial = partial(Trial, data, way, mirrors, epochs=taken)
-    return later(trial, pd.DataFrame(own), WAYS[way].weights)
+    return trials_in_regime(trial, pd.DataFrame(own), WAYS[way].weights)
 
 
-def later(
+def trials_in_regime(
     trial: Callable[..., Any], rows: pd.DataFrame, weights: Mapping[str, tuple[float, ...]]
 ) -> list[Any]:
     """List what follows the regime: every weight with the first seed, then what decides.

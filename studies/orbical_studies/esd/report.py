@@ -187,9 +187,7 @@ def _papers_regime(results: Results, runs: Runs, every: dict[str, Front]) -> dic
 def _map(results: Results, runs: Runs, every: dict[str, Front]) -> pd.DataFrame:
     """Return the regime map."""
     small = {data: runs.chosen(data) for data in EPOCHS}
-    return pd.DataFrame(
-        [*front_figures.map_points(results, small, every, SentencePairs(results["nli"]))]
-    )
+    return pd.DataFrame([*front_figures.map_points(results, small, every)])
 
 
 def _two_weights(results: Results) -> pd.DataFrame:

@@ -41,7 +41,7 @@ from ..framework.packs import arrays_under, read_pack, write_pack
 from ..networks.sentence_pairs import PairEncoder, from_bert
 from .batches import Shuffled, Split
 from .nli import TRAINING, split, tokens_of, with_fewer_tokens
-from .overfitted import WEIGHTS, at_choice, later
+from .overfitted import WEIGHTS, at_choice, trials_in_regime
 from .quick_training import Recipe, fit
 from .scaling import Scaled, interval_row, scores
 from .settings import BASELINE, BATCH, Settings
@@ -151,7 +151,7 @@ def planned(data: str, rows: Sequence[Mapping[str, Any]], *, epochs: int = EPOCH
     plain = [row for row in rows if (row["loss"], row["seed"]) == (BASELINE, FIRST)]
     rate = max(plain, key=lambda row: row["validation.accuracy"])["rate"]
     own = pd.DataFrame([row for row in rows if row["rate"] == rate])
-    return later(partial(Trial, data, rate, epochs=epochs), own, WEIGHTS)
+    return trials_in_regime(partial(Trial, data, rate, epochs=epochs), own, WEIGHTS)
 
 
 def trained(rows: pd.DataFrame, data: str) -> dict[str, pd.DataFrame]:

@@ -20,7 +20,7 @@ from orbical.tasks import Classification
 from ..framework import Results, rows_of
 from ..framework.results import Row
 from ..framework.training import finished, read_trained
-from ..hidden_failures import searched
+from ..hidden_failures import search_failures
 from . import training
 
 BINS, DRAWS = 15, 100
@@ -266,5 +266,5 @@ def worst(settings: training.Settings, results: Results) -> None:
     _, test = training.unpack(results.work / f"{SEARCHED}.npz")
     rows = training.first_of_each(test, EACH)
     data = test.points[rows, : settings.points], test.labels[rows]
-    found = searched(networks, data, settings.ball, Classification(Points()))
+    found = search_failures(networks, data, settings.ball, Classification(Points()))
     results.write("worst", [{"network": name, **counts} for name, counts in found.items()])
