@@ -13,7 +13,7 @@ from .framework.statistics import wilson
 LIMIT = 0.05  # share of hidden failures up to which a scan is said to find the failures
 
 
-def searched(
+def search_failures(
     networks: dict[str, Any], data: tuple[Any, Any], group: str, task: Any
 ) -> dict[str, dict[str, Any]]:
     """Scan networks, search between the scanned elements, and count failures by network."""
@@ -21,12 +21,11 @@ def searched(
     scan = ob.scan(networks, data, **how)
     found = ob.worst_case(networks, scan, progress=False)
     seen: np.ndarray = np.asarray(scan.data["correct"].values.astype(bool).all(-1))
-    return {
-        name: failures(found.sel(model=name), seen[place]) for place, name in enumerate(networks)
-    }
+    each = zip(networks, seen, strict=True)
+    return {name: count_failures(found.sel(model=name), right) for name, right in each}
 
 
-def failures(found: Any, seen: np.ndarray) -> dict[str, Any]:
+def count_failures(found: Any, seen: np.ndarray) -> dict[str, Any]:
     """Count failures: upright, at a scanned element, at the worst case, and there alone.
 
     Args:

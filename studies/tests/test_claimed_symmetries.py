@@ -20,8 +20,7 @@ from orbical.zoo.group_cnn import GroupCNN
 from orbical.zoo.pointnet import InvariantNet, PointNet
 from orbical_studies import networks
 from orbical_studies.networks.molecules import GIN, InvariantMPNN
-from orbical_studies.networks.point_attention import PointAttention
-from orbical_studies.networks.point_transformer import PointTransformer
+from orbical_studies.networks.point_clouds import PointAttention, PointTransformer
 from orbical_studies.networks.steerable import SteerableMPNN
 from orbical_studies.networks.vector_fields import VectorFieldNet
 from orbical_studies.swiss_roll.networks import HeightInvariant, SymmetricSets

@@ -171,7 +171,7 @@ def test_one_command_goes_from_images_to_the_page(
     for step in ("pack-published", "fine-tune", "collect-fine-tuned"):
         monkeypatch.setitem(study.steps, step, lambda settings, results: None)
     monkeypatch.setitem(study.steps, "order", one_dark_spot)  # a published detector takes minutes
-    few = "--steps 2 --batch 2 --step-px 15 --objects 4 --images 8 --scenes 2 --scene-steps 1"
+    few = "--steps 2 --batch 2 --step-px 15 --objects 4 --images 8"
     page, work = tmp_path / "detection.md", tmp_path / "work"
     options = [*few.split(), "--results", str(tmp_path), "--work", str(work), "--page", str(page)]
     main(["detection", "pack", *options])
@@ -182,7 +182,6 @@ def test_one_command_goes_from_images_to_the_page(
     assert (work / "jitter-100.npz").read_bytes() == first
     assert {path.stem for path in work.glob("*.safetensors")} == {
         *("jitter-050", "jitter-100"),  # those that the page shows, of one seed
-        *("scenes-centered", "scenes-jittered"),
     }
     for name in TABLES:
         written = (tmp_path / f"{name}.csv").read_text().partition("\n")[0]

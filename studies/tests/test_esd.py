@@ -34,8 +34,8 @@ from orbical_studies.esd import (
 from orbical_studies.esd.settings import BATCH, EPOCHS, Settings, grid, selections, smaller_batches
 from orbical_studies.framework import Paths, Results
 from orbical_studies.framework.page import parted, render
+from orbical_studies.framework.training import Trials, read_lines
 from orbical_studies.networks.classifiers import CompactResNet
-from orbical_studies.trials import Trials, read_lines
 
 PATHS = Paths.in_checkout("esd")
 

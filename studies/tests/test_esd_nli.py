@@ -19,12 +19,12 @@ from orbical.training import Selection
 from orbical_studies.__main__ import main
 from orbical_studies.data import sentence_pairs as texts
 from orbical_studies.data.sentence_pairs import SentencePair
-from orbical_studies.esd import nli, nli_packing, stacks, transformer
+from orbical_studies.esd import nli, stacks, transformer
 from orbical_studies.esd.claims import SentencePairs
 from orbical_studies.esd.stacks import Objective, Recipe, Samples, Trial, train_together
 from orbical_studies.framework import Results
 from orbical_studies.framework.packs import write_pack
-from orbical_studies.networks.transformer import PARTS, PairEncoder, from_bert
+from orbical_studies.networks.sentence_pairs import PARTS, PairEncoder, from_bert
 
 SIZES = {"fit": 200, "calibration": 60, "validation": 80, "snli_test": 90, "lingnli_val": 70}
 
@@ -140,7 +140,7 @@ def test_stacks_have_one_batch_size_and_are_not_too_large() -> None:
 def test_the_study_of_pairs_runs_and_resumes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(nli, "WEIGHTS", (2.0,))
+    monkeypatch.setattr(nli, "PAPERS", (2.0,))
     monkeypatch.setattr(nli, "INNER", {"SB-ECE": (0.01, 0.1), "ESD": (0.0,)})
     monkeypatch.setattr(nli, "FRESH", (1,))
     monkeypatch.setattr(nli, "SMALLER_BATCHES", (32,))
@@ -166,14 +166,14 @@ def test_parts_have_no_premise_in_common(monkeypatch: pytest.MonkeyPatch) -> Non
         start = {"snli_dev": 0, "mnli_dev": 300, "snli_test": 295}[name]
         return [SentencePair(f"Premise {start + i // 3}", f"h {i}", i % 3) for i in range(900)]
 
-    monkeypatch.setattr(nli_packing, "sentence_pairs", made_up)
-    parts = nli_packing.split(("snli_dev", "mnli_dev"), ("snli_test",))
+    monkeypatch.setattr(nli, "sentence_pairs", made_up)
+    parts = nli.split(("snli_dev", "mnli_dev"), ("snli_test",))
     premises = {name: {pair.source for pair in pairs} for name, pairs in parts.items()}
     assert len(premises["snli_test"]) == 300
     for one in premises:
         for other in premises:
             assert one == other or not premises[one] & premises[other]
-    assert len(premises["validation"]) == round(nli_packing.VALIDATION * 295)
+    assert len(premises["validation"]) == round(nli.VALIDATION * 295)
     assert all(pair.source.startswith("premise") for pair in parts["fit"])
 
 
@@ -190,13 +190,13 @@ def test_tokens_are_numbered_anew_and_keep_their_vectors(
     pairs["lingnli_val"] = [SentencePair("a cat", "runs", 0, (4, 1, 0))]
     pairs["snli_test"] = [SentencePair("a", "sleeps", 2)]
     table = np.arange(50 * 2, dtype=np.float16).reshape(50, 2)
-    monkeypatch.setattr(nli_packing, "tokens", tokens)
-    monkeypatch.setattr(nli_packing, "token_vectors", lambda: table)
-    monkeypatch.setattr(nli_packing, "split", lambda *_: pairs)
+    monkeypatch.setattr(nli, "tokens", tokens)
+    monkeypatch.setattr(nli, "token_vectors", lambda: table)
+    monkeypatch.setattr(nli, "split", lambda *_: pairs)
     main(["esd", "pack-nli", "--results", str(tmp_path), "--work", str(tmp_path)])
     with np.load(tmp_path / nli.PACK) as packed:
         assert packed["tokens_fit"][0, :4].tolist() == [1, 2, 3, 0]
-        assert packed["tokens_snli_test"][0, nli_packing.PREMISE] == 5
+        assert packed["tokens_snli_test"][0, nli.PREMISE] == 5
         assert packed["table"][5].tolist() == table[40].tolist()
         assert packed["table"][0].tolist() == [0, 0]
 

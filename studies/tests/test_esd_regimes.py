@@ -12,7 +12,7 @@ import torch
 
 from orbical_studies.esd import mnist_grid, overfitted
 from orbical_studies.esd.batches import Split
-from orbical_studies.esd.regimes import Table1, point
+from orbical_studies.esd.claims import Table1, gains
 from orbical_studies.esd.settings import Settings
 from orbical_studies.esd.stacks import Samples
 from orbical_studies.framework import Results
@@ -130,7 +130,9 @@ def test_a_verdict_is_about_the_paper_only_with_its_accuracy_and_its_ece() -> No
 def test_a_gain_is_the_error_saved_on_the_seeds_that_both_have() -> None:
     own = made_up({"NLL": 0.06, "MMCE": 0.05, "SB-ECE": 0.04, "ESD": 0.065})
     own["ESD"] = own["ESD"][:2]
-    found = {row["loss"]: row for row in point("made up", 3, own)}
-    gains = {loss: row["gain"] for loss, row in found.items()}
-    assert gains == pytest.approx({"MMCE": 1.0, "SB-ECE": 2.0, "ESD": -0.5}, abs=0.01)
-    assert found["ESD"]["seeds"] == 2
+    own = {loss: rows.assign(epochs=3) for loss, rows in own.items()}
+    found = {row["loss"]: row for row in gains("made up", own)}
+    assert {loss: row["gain"] for loss, row in found.items()} == pytest.approx(
+        {"MMCE": 1.0, "SB-ECE": 2.0, "ESD": -0.5}, abs=0.01
+    )
+    assert (found["ESD"]["seeds"], found["ESD"]["epochs"]) == (2, 3)

@@ -17,25 +17,22 @@ from orbical_studies.__main__ import main
 from orbical_studies.data import galaxies
 from orbical_studies.framework import Paths, Results
 from orbical_studies.framework.page import parted, render
-from orbical_studies.framework.training import arrays_file
+from orbical_studies.framework.statistics import resampled_seeds
+from orbical_studies.framework.training import Trials, arrays_file
 from orbical_studies.galaxies import (
     contrasts,
-    kinds,
     matching,
+    other_catalog,
     packing,
     papers_size,
     report,
     settings,
-    shift,
-    simulation,
     study,
     training,
 )
 from orbical_studies.galaxies.collecting import KEPT, collect, read_trials, sizes
 from orbical_studies.galaxies.settings import Settings, Trial, trials
 from orbical_studies.networks import parameters_of
-from orbical_studies.resampling import resampled_seeds
-from orbical_studies.trials import Trials
 
 PATHS = Paths.in_checkout("galaxies")
 
@@ -202,8 +199,8 @@ def test_a_mirror_invariant_classifier_lies_within_its_bounds() -> None:
 
 
 def test_coverage_falls_where_the_truth_lies_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulation, "true_differences", lambda *_: {"accuracy": 0.5, "esd": 0.5})
-    assert {row["covered"] for row in simulation.coverage_rows(2, draws=50)} == {0.0}
+    monkeypatch.setattr(contrasts, "true_differences", lambda *_: {"accuracy": 0.5, "esd": 0.5})
+    assert {row["covered"] for row in contrasts.coverage_rows(2, draws=50)} == {0.0}
 
 
 def test_the_printed_coverage_is_near_the_nominal_one() -> None:
@@ -249,19 +246,21 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Results:
         patch.setattr(contrasts, "resampled_rows", few)
         collect(chosen, results)
         sizes(chosen, results)
-        kinds.write_kinds(chosen, results)
+        other_catalog.write_kinds(chosen, results)
     results.write("coverage", Results(PATHS.results)["coverage"])
     results.write("paper", Results(PATHS.results)["paper"])
     return results
 
 
 def test_the_kinds_of_a_shift_are_found_where_they_are_known() -> None:
-    known = torch.zeros(4, 1, kinds.COARSE, kinds.COARSE)
+    known = torch.zeros(4, 1, other_catalog.COARSE, other_catalog.COARSE)
     known[0, 0, :4, 1:3] = known[1, 0, 4:8, :6] = known[2, 0, 8:, 8:] = 1.0  # the last is empty
     near = known[:3] + 0.001
-    catalog = kinds.Catalog(known, torch.tensor([1, 0, 1, 0]), known[:3] + 0.002)
-    far = torch.ones(1, 1, kinds.COARSE, kinds.COARSE)
-    still, moved = kinds.kind_rows(catalog, torch.cat([near, far]), torch.tensor([1, 0, 0, 0]), {})
+    catalog = other_catalog.Catalog(known, torch.tensor([1, 0, 1, 0]), known[:3] + 0.002)
+    far = torch.ones(1, 1, other_catalog.COARSE, other_catalog.COARSE)
+    still, moved = other_catalog.kind_rows(
+        catalog, torch.cat([near, far]), torch.tensor([1, 0, 0, 0]), {}
+    )
     assert (still["correct"], still["incorrect"], still["extrinsic"]) == (0.5, 0.25, 0.25)
     # One of seven moves, the diagonal mirror, takes the third galaxy to itself.
     assert moved["incorrect"] == pytest.approx(1 / 7 / 4)
@@ -444,7 +443,9 @@ def test_a_sheet_keeps_photographs_nearly_as_they_are() -> None:
 def test_spirals_are_asked_for_in_the_same_way_of_both_catalogs() -> None:
     two, three = torch.tensor([[0.0, 2.0]]), torch.tensor([[0.0, -30.0, 2.0]])
     for one, other in zip(
-        shift.judged(two, torch.tensor([1])), shift.judged(three, torch.tensor([1])), strict=True
+        other_catalog.judged(two, torch.tensor([1])),
+        other_catalog.judged(three, torch.tensor([1])),
+        strict=True,
     ):
         assert torch.allclose(one.double(), other.double())
 

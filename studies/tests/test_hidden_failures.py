@@ -9,7 +9,7 @@ import torch
 import xarray as xr
 
 import orbical as ob
-from orbical_studies.hidden_failures import failures, searched, with_shares
+from orbical_studies.hidden_failures import count_failures, search_failures, with_shares
 
 PLACES = ["identity", "grid", "refined"]
 
@@ -21,7 +21,7 @@ def test_a_hidden_failure_is_right_at_all_scanned_elements_and_wrong_at_the_wors
     found = xr.Dataset(
         {"correct": (("place", "sample"), right), **means, **missed}, {"place": PLACES}
     )
-    row = failures(found, np.array([True, False, True, False]))
+    row = count_failures(found, np.array([True, False, True, False]))
     counts = {name: row[name] for name in ("wrong_upright", "wrong_scanned", "wrong_found")}
     assert counts == {"wrong_upright": 1, "wrong_scanned": 2, "wrong_found": 3}
     assert row["hidden"] == 1
@@ -41,7 +41,8 @@ def test_a_search_finds_what_quarter_turns_hide() -> None:
     images = torch.zeros(2, 1, 17, 17)
     images[..., 8] = 1.0
     data = images, torch.zeros(2, dtype=torch.long)
-    found = searched({"blind": Blind()}, data, "rotations:4", ob.tasks.Classification())["blind"]
+    task = ob.tasks.Classification()
+    found = search_failures({"blind": Blind()}, data, "rotations:4", task)["blind"]
     assert (found["wrong_scanned"], found["hidden"], found["wrong_found"]) == (0, 2, 2)
 
 

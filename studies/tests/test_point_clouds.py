@@ -17,7 +17,7 @@ from orbical_studies.framework import Paths, Results
 from orbical_studies.framework.formatting import verdict as as_verdict
 from orbical_studies.framework.page import parted, render
 from orbical_studies.framework.training import read_trained
-from orbical_studies.networks.point_attention import PointAttention
+from orbical_studies.networks.point_clouds import PointAttention
 from orbical_studies.point_clouds import collecting, report, study, training, transformer
 from orbical_studies.point_clouds.collecting import Answers, calibrated_ece, summary_row
 from orbical_studies.point_clouds.training import Settings, Trial, split, unpack

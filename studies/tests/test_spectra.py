@@ -13,10 +13,10 @@ import torch
 from orbical.errors import InputError
 from orbical.training import Evidence
 from orbical_studies.__main__ import main
-from orbical_studies.bond_graphs import bond_hashes
 from orbical_studies.data import infrared_spectra, qm9_molecules, spectra
 from orbical_studies.framework import Paths, Results
 from orbical_studies.framework.page import parted, render
+from orbical_studies.networks.molecules import bond_hashes
 from orbical_studies.spectra import (
     calibration,
     contrasts,
@@ -26,7 +26,6 @@ from orbical_studies.spectra import (
     signals,
     study,
     training,
-    verdicts,
 )
 from orbical_studies.spectra.collecting import read_answers
 from orbical_studies.spectra.measures import Answers, Truth, truth_of
@@ -448,7 +447,7 @@ def test_verdicts_about_trainings_follow_their_rules():
             row(REMEDY, "r2", "level", 0.95, 0.02),
         ]
     )
-    asked = verdicts.questions(table)
+    asked = contrasts.questions(table)
     found = {name: rows["verdict"].tolist() for name, rows in asked.items()}
     assert found == {
         "remedy": ["helps", "harms", "open"],
@@ -456,9 +455,9 @@ def test_verdicts_about_trainings_follow_their_rules():
         "levels": ["contradicted", "confirmed"],
     }
     other = table.assign(value=table["value"].mask(table["training"] == "squares", 0.1))
-    find, changed = (verdicts.finder(verdicts.questions(one)) for one in (table, other))
-    assert verdicts.repeated(find, find, "bonds", "bonds")
-    assert not verdicts.repeated(find, changed, "bonds", "bonds")
+    find, changed = (contrasts.finder(contrasts.questions(one)) for one in (table, other))
+    assert contrasts.repeated(find, find, "bonds", "bonds")
+    assert not contrasts.repeated(find, changed, "bonds", "bonds")
     # Two intervals hold at once if they are wider than one alone.
     assert (asked["levels"]["low"] < [0.78, 0.93]).all()
 

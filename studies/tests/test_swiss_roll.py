@@ -17,9 +17,9 @@ from orbical_studies.__main__ import main
 from orbical_studies.framework import Paths, Results
 from orbical_studies.framework.page import parted, render
 from orbical_studies.networks import parameters_of
-from orbical_studies.swiss_roll import shift_report, study, training
+from orbical_studies.swiss_roll import report, study, training
 from orbical_studies.swiss_roll.networks import HeightInvariant, SymmetricSets, perceptron
-from orbical_studies.swiss_roll.shift_report import shift_facts
+from orbical_studies.swiss_roll.report import shift_facts
 from orbical_studies.swiss_roll.spirals import swap_of_heights, swiss_roll
 from orbical_studies.swiss_roll.training import INVARIANT, PLAIN, Settings
 
@@ -233,6 +233,6 @@ def test_the_third_share_is_judged_seed_by_seed_on_the_data_and_on_the_shift(
     assert found["off"].tolist() == pytest.approx([0.1, 0.1, 0.1])
     assert found["off_all"].tolist() == pytest.approx([0, 0, 0])
     assert found["above_ceiling"] == 0
-    assert shift_report.draw_shift(results).axes[0].get_yticklabels()[1].get_text() == (
+    assert report.draw_shift(results).axes[0].get_yticklabels()[1].get_text() == (
         "½ correct, ½ extrinsic"
     )

@@ -66,7 +66,7 @@ def _read(name: str, folder: str | Path | None, split: str) -> Images:
     labels = np.load(path, allow_pickle=False)
     sheets = sorted(s for end in KINDS for s in path.parent.glob(f"{split}_[0-9]*.{end}"))
     with ThreadPoolExecutor() as pool:  # decoding releases the interpreter
-        tiles = list(pool.map(read_tiles, sheets))
+        tiles = list(pool.map(_read_tiles, sheets))
     count = sum(map(len, tiles))
     if count < len(labels):
         raise InputError(
@@ -77,7 +77,7 @@ def _read(name: str, folder: str | Path | None, split: str) -> Images:
     return np.concatenate(tiles)[: len(labels)], labels
 
 
-def read_tiles(path: Path) -> NDArray[np.uint8]:
+def _read_tiles(path: Path) -> NDArray[np.uint8]:
     """Cut one sheet into its tiles `[n, 32, 32, 3]`, row by row."""
     try:
         with Image.open(path) as image:

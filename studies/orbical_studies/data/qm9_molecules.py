@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import csv
 import importlib.util
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +16,6 @@ from torch import Tensor
 
 from orbical.errors import InputError, MissingExtra, check_name
 
-from .atom_arrays import padded_atoms
 from .bars import tracked
 from .cached_arrays import cache_folder, read_arrays, writable, write_arrays
 
@@ -282,3 +281,22 @@ def _property(name: str, scalars: NDArray, numbers: NDArray) -> Tensor:
         for number, energy in ATOM_ENERGIES[entry.column].items():
             values -= energy * (numbers == number).sum(1)
     return torch.from_numpy(values * entry.factor)
+
+
+def padded_atoms(arrays: Mapping[str, NDArray]) -> tuple[NDArray, NDArray, NDArray]:
+    """Return positions `[n, most, 3]`, atomic numbers `[n, most]` (0 for padding) and the mask.
+
+    Args:
+        arrays: `sizes [n]`, and `positions [atoms, 3]` and `numbers [atoms]` of all molecules one
+            after another.
+
+    Example:
+        >>> arrays = {"sizes": np.array([1, 2]), "numbers": np.array([8, 1, 1])}
+        >>> padded_atoms(arrays | {"positions": np.zeros((3, 3))})[1].tolist()
+        [[8, 0], [1, 1]]
+    """
+    sizes = arrays["sizes"].astype(np.int64)
+    mask = np.arange(sizes.max()) < sizes[:, None]
+    pos, numbers = np.zeros((*mask.shape, 3), np.float32), np.zeros(mask.shape, np.int64)
+    pos[mask], numbers[mask] = arrays["positions"], arrays["numbers"]
+    return pos, numbers, mask

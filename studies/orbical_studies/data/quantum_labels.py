@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib.metadata
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,8 +18,7 @@ from torch import Tensor
 from orbical.errors import InputError, Interrupted, MissingExtra
 
 from .bars import tracked
-from .cached_arrays import cache_folder, writable
-from .label_store import LabelStore, molecule_key
+from .cached_arrays import cache_folder, read_arrays, writable, write_arrays
 
 METHOD = "GFN2-xTB"
 BOHR = 0.529177210903
@@ -83,17 +84,17 @@ def labelled(
         (one[mask].numpy(), place[mask].double().numpy())
         for one, place, mask in zip(numbers, pos, masks, strict=True)
     ]
-    keys = [molecule_key(*molecule) for molecule in molecules]
+    keys = [_molecule_key(*molecule) for molecule in molecules]
     store = LabelStore(cache_folder(cache) / f"{kind}-gfn2-xtb.npz", "tblite")
     done = {*store.known, *store.failed}
-    missing = [row for row, key in enumerate(keys) if key not in done]
+    missing = {k: one for k, one in zip(keys, molecules, strict=True) if k not in done}
     if missing:
         from threadpoolctl import threadpool_limits
 
         calculate = function()  # in one thread: sums in one order, and faster on small molecules
         writable(store.path.parent)
         with threadpool_limits(1):
-            _fill(store, kind, calculate, molecules, keys, missing, progress)
+            _fill(store, kind, calculate, missing, progress)
     failed = {row: store.failed[key] for row, key in enumerate(keys) if key in store.failed}
     if failed:
         _warn(failed, count, names)
@@ -140,22 +141,15 @@ def require_tblite(kind: str) -> None:
 
 
 def _fill(
-    store: LabelStore,
-    kind: str,
-    calculate: Calculate,
-    molecules: Sequence[tuple[NDArray, NDArray]],
-    keys: Sequence[bytes],
-    missing: Sequence[int],
-    shown: bool,
+    store: LabelStore, kind: str, calculate: Calculate, missing: Mapping[bytes, Any], shown: bool
 ) -> None:
-    """Calculate what is missing into the store."""
+    """Calculate the labels of missing molecules, elements and positions by key, into the store."""
     saved = time.monotonic()
     try:
-        for row in tracked(missing, kind, shown):
-            key = keys[row]
+        for key in tracked([*missing], kind, shown):
             try:
-                if key not in store.known:  # the same molecule twice, or another process
-                    store.known[key] = calculate(*molecules[row])
+                if key not in store.known:  # by another process
+                    store.known[key] = calculate(*missing[key])
                     if not np.isfinite(store.known[key]).all():
                         del store.known[key]
                         raise RuntimeError("the label is NaN or infinite")
@@ -165,7 +159,7 @@ def _fill(
                 store.save()
                 saved = time.monotonic()
     except KeyboardInterrupt:
-        done = sum(keys[row] in store.known or keys[row] in store.failed for row in missing)
+        done = len(missing.keys() & {*store.known, *store.failed})
         raise Interrupted(
             f"{kind}: stopped after {done} of {len(missing)} molecules, which are kept; "
             "repeat the call to continue"
@@ -182,3 +176,95 @@ def _warn(failed: Mapping[int, str], count: int, names: Sequence[str] | None) ->
     more = f" and {len(shown) - _NAMED} more" if len(shown) > _NAMED else ""
     text = f"{len(failed)} of {count} molecules left out: {', '.join(shown[:_NAMED])}{more}"
     warnings.warn(text, stacklevel=4)
+
+
+def _molecule_key(numbers: NDArray, positions: NDArray[np.float64]) -> bytes:
+    """Return a key that identifies a molecule by its elements `[a]` and positions `[a, 3]`.
+
+    Example:
+        >>> here = np.zeros((1, 3))
+        >>> _molecule_key(np.array([8]), here) == _molecule_key(np.array([8]), -here)
+        True
+        >>> _molecule_key(np.array([8]), here) == _molecule_key(np.array([8]), here + 1e-12)
+        False
+    """
+    # Adding 0 makes -0.0 and 0.0 one.
+    content = numbers.astype("<u1").tobytes() + (positions + 0.0).astype("<f8").tobytes()
+    return hashlib.blake2b(content, digest_size=16).digest()
+
+
+class LabelStore:
+    """Labels, finite numbers `[any length]`, by key, in memory and in a file.
+
+    The file holds them as rows of one array, each filled up with NaN to the longest, and beside
+    them the molecules that have no label, with the reason: they would fail again. What another
+    process has added is kept when this one saves.
+
+    Args:
+        path: Of the file; it need not exist.
+        package: Whose release made the labels: those of another release are not used.
+
+    Attributes:
+        known: Labels by key.
+        failed: Reasons by key.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as there:
+        ...     store = LabelStore(Path(there) / "some.npz", "numpy")
+        ...     store.known[b"a" * 16], store.known[b"b" * 16] = np.ones(3), np.zeros(1)
+        ...     store.failed[b"c" * 16] = "no minimum"
+        ...     store.save()
+        ...     again = LabelStore(Path(there) / "some.npz", "numpy")
+        >>> [*again.known.values()], [*again.failed.values()]
+        ([array([1., 1., 1.]), array([0.])], ['no minimum'])
+    """
+
+    def __init__(self, path: Path, package: str) -> None:
+        self.path = path
+        self.version = _version(package)
+        self.known: dict[bytes, NDArray[np.float64]] = {}
+        self.failed: dict[bytes, str] = {}
+        self._take_in()
+
+    def _take_in(self) -> None:
+        """Add the labels of the file."""
+        arrays = read_arrays(self.path)
+        if arrays is None or not {"keys", "vectors", "version"} <= {*arrays}:
+            return
+        if self.version not in ("", str(arrays["version"])):
+            return
+        rows = zip(arrays["keys"], arrays["vectors"], strict=True)
+        self.known = {key.tobytes(): row[~np.isnan(row)] for key, row in rows} | self.known
+        reasons = zip(arrays.get("failed", ()), arrays.get("reasons", ()), strict=True)
+        self.failed = {key.tobytes(): str(reason) for key, reason in reasons} | self.failed
+
+    def save(self) -> None:
+        """Write all labels, together with those that other processes have written."""
+        self._take_in()
+        longest = max((len(row) for row in self.known.values()), default=0)
+        rows = np.full((len(self.known), longest), np.nan)
+        for row, values in zip(rows, self.known.values(), strict=True):
+            row[: len(values)] = values
+        write_arrays(
+            self.path,
+            {
+                "keys": _table(self.known),
+                "vectors": rows,
+                "failed": _table(self.failed),
+                "reasons": np.array([*self.failed.values()], np.str_),
+                "version": np.array(self.version),
+            },
+        )
+
+
+def _table(keys: Iterable[bytes]) -> NDArray[np.uint8]:
+    return np.frombuffer(b"".join(keys), np.uint8).reshape(-1, 16)
+
+
+def _version(package: str) -> str:
+    """Return the release of a package; empty without it, when stored labels are all there is."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""

@@ -6,16 +6,16 @@ over 31 x 31 shifts of the view on objects that none of them has seen, with thre
 
 15 trainings side by side (--workers 15) take five minutes on a large GPU and days on a laptop. The
 step `train` needs only torch, NumPy, safetensors and Pillow, and what `pack` wrote into the folder
---work. The step `scenes` trains the two detectors of generated scenes that ship with the package.
-The step `published` copies the tables of the audits of published detectors; `order` looks for dark
-spots of one of them; `pack-published`, `fine-tune` and `collect-fine-tuned` train it further.
+--work. The step `published` copies the tables of the audits of published detectors; `order` looks
+for dark spots of one of them; `pack-published`, `fine-tune` and `collect-fine-tuned` train it
+further.
 
 Sections 3.1 and 3.4 of Zhao et al., "Evaluating Machine Learning Models with NERO".
 """
 
 from __future__ import annotations
 
-from ..framework import Study, deferred_steps
+from ..framework import Study
 from .training import Settings
 
 STEPS = {
@@ -24,10 +24,8 @@ STEPS = {
     "collect": "tables:collect",
     "published": "published:copy_audits",
     "order": "published:order_boxes",
-    "scenes": "training:scenes",
     "pack-published": "fine_tuning:pack_published",
     "fine-tune": "fine_tuning:fine_tune",
     "collect-fine-tuned": "fine_tuning:collect_fine_tuned",
 }
-steps = deferred_steps(__name__, STEPS)
-study = Study("detection", __doc__, Settings(), steps, report=f"{__name__}.report", palette=256)
+study = Study.of_package(__name__, "detection", Settings(), STEPS, palette=256)

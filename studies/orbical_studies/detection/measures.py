@@ -43,7 +43,7 @@ def summarize(scan: Scan, objects: Tensor, group: Group) -> dict[str, Array]:
         "shifts": _shifts(scan, objects, group),
         "objects": _objects(scan, objects, group.identity),
         "dark-spots": _dark_spots(scan),
-        "period": _period(score_of(scan), step_of(group.coords["dx"])),
+        "period": _period(score_of(scan), _step_of(group.coords["dx"])),
         "certainty": _certainty(scan, group.identity),
     }
     tables["consensus"] = _consensus(scan, tables["objects"])
@@ -92,7 +92,7 @@ def _level(shifts: Columns, center: int) -> Columns:
         "centre": score[center],
         "orbit": score.mean(),
         "corner": score[[0, side - 1, -side, -1]].mean(),
-        "width_px": peak_width(score, step_of(shifts["dx"])),
+        "width_px": peak_width(score, _step_of(shifts["dx"])),
     }
     for name in ("iou", "ap", "ece"):
         row |= {f"{name}_centre": shifts[name][center], f"{name}_orbit": known(shifts[name])}
@@ -148,10 +148,10 @@ def side_of(shifts: Array) -> int:
     return round(shifts.shape[-1] ** 0.5)
 
 
-def step_of(dx: Array) -> int:
+def _step_of(dx: Array) -> int:
     """Return the pixels from one shift to the next.
 
-    >>> step_of(np.array([-4, 0, 4, -4, 0, 4]))
+    >>> _step_of(np.array([-4, 0, 4, -4, 0, 4]))
     4
     """
     return int(np.diff(np.unique(dx)).min())

@@ -11,18 +11,14 @@ photographs), contradicted if less, otherwise open; open with less than ten dark
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from orbical.calibration import bootstrap_interval
 
-from ..framework import Results, Settings
+from ..framework import Results, Settings, verdict
 from ..framework.audits import audit_rows
 from .measures import DARK, Array, neighbors_median, side_of
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 DETECTORS = {"yolov5": "YOLOv5s", "nanodet": "NanoDet-g"}
 STEP, FITS, LEAST = 4, 0.5, 10
@@ -88,7 +84,7 @@ class Order:
         share: Of the dark spots where the same box is there, with a 95 % interval over photographs.
     """
 
-    def __init__(self, rows: DataFrame) -> None:
+    def __init__(self, rows: pd.DataFrame) -> None:
         spots = rows[["dark", "reordered"]].to_numpy(float)
         self.objects, self.dark = int((spots[:, 0] > 0).sum()), int(spots[:, 0].sum())
         self.share = bootstrap_interval(spots, _share)
@@ -97,9 +93,8 @@ class Order:
     def verdict(self) -> str:
         """`confirmed`, `contradicted` or `open`, by the rule."""
         _, low, high = self.share
-        if self.dark < LEAST or low <= 0.5 <= high:
-            return "open"
-        return "confirmed" if low > 0.5 else "contradicted"
+        enough = self.dark >= LEAST
+        return verdict(enough and low > 0.5, refuted=enough and high < 0.5)
 
 
 def _share(spots: Array) -> float:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from orbical.errors import InputError
 
@@ -15,9 +16,6 @@ from .images import CLASSES, images_of_objects, unpack
 from .measures import Array
 from .training import JITTERS, WHOLE, Settings, Trial
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
 
 def read_arrays(path: Path) -> dict[str, Array]:
     """Read all arrays of a file, floats in double precision."""
@@ -26,10 +24,8 @@ def read_arrays(path: Path) -> dict[str, Array]:
     return {name: v.astype(float) if v.dtype.kind == "f" else v for name, v in found.items()}
 
 
-def read_tables(work: Path) -> tuple[list[dict[str, Any]], dict[str, DataFrame]]:
+def read_tables(work: Path) -> tuple[list[dict[str, Any]], dict[str, pd.DataFrame]]:
     """Read the rows of all trainings, and the tables of the seeds of which no level is missing."""
-    import pandas as pd
-
     rows = sorted(read_rows(work), key=lambda row: (row["seed"], row["jitter"]))
     found = [Trial(row["jitter"], row["seed"]) for row in rows]
     full = [t for t in found if all(Trial(jitter, t.seed) in found for jitter in JITTERS)]
@@ -37,7 +33,7 @@ def read_tables(work: Path) -> tuple[list[dict[str, Any]], dict[str, DataFrame]]
         raise InputError(
             "work", f"all levels of seed {WHOLE} in {str(work)!r}", remedy="run 'train'"
         )
-    parts: dict[str, list[DataFrame]] = {}
+    parts: dict[str, list[pd.DataFrame]] = {}
     for trial in full:
         tables: dict[str, dict[str, Array]] = {}
         for name, values in read_arrays(arrays_file(work, trial)).items():
@@ -50,8 +46,6 @@ def read_tables(work: Path) -> tuple[list[dict[str, Any]], dict[str, DataFrame]]
 
 def collect(settings: Settings, results: Results) -> None:
     """Write the tables from what `train` stored."""
-    import pandas as pd
-
     trained, tables = read_tables(results.work)
     results.write("trainings", trained)
     for name in ("levels", "dark-spots", "period", "consensus"):

@@ -1,4 +1,4 @@
-"""Train and scan the detectors of all levels and seeds, and train those of generated scenes."""
+"""Train and scan the detectors of all levels and seeds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from orbical import datasets
 from orbical.actions import Window
 from orbical.groups import Group, translations
 from orbical.tasks import Detection
@@ -49,8 +48,6 @@ class Settings(TrainingSettings):
     step_px: int = option(4, "pixels between shifts", least=1)
     images: int | None = option(None, "pack only the first images of each part", kind=int)
     objects: int | None = option(None, "test on the first objects only", kind=int)
-    scenes: int = option(4_000, "generated scenes to train on", least=1)
-    scene_steps: int = option(8_000, "optimizer steps on generated scenes", least=1)
 
 
 @dataclass(frozen=True)
@@ -109,21 +106,19 @@ def load(settings: Settings, work: Path) -> Loaded:
     return training_crops(parts["train"]), *views_to_test(parts["test"], settings.objects)
 
 
-def trained(settings: Settings, how: tuple[Any, ...], **more: Any) -> detector.Detector:
-    """Train a detector within the limits of the settings."""
-    limits = {"seconds": settings.seconds, "batch": settings.batch}
-    more |= {**limits, "device": str(framework.device())}
-    return detectors.train(*how, **more)
-
-
 def trained_from(
     network: Callable[[int], detector.Detector], settings: Settings, crops: Crops, trial: Trial
 ) -> tuple[detector.Detector, dict[str, Any]]:
     """Train the detector of a trial; return also a row of how."""
     row: dict[str, Any] = {"asked": settings.steps, "batch": settings.batch}
-    how = (crops, trial.jitter / 100, network, settings.steps, trial.seed)
-    net = trained(settings, how, tell=lambda step, loss: row.update(steps=step, loss=loss))
-    return net, row
+    how = (crops, trial.jitter / 100, network, settings.steps, trial.seed, str(framework.device()))
+    limits: dict[str, Any] = {"batch": settings.batch, "seconds": settings.seconds}
+
+    def follow(step: int, loss: Tensor) -> None:
+        row.update(steps=step, loss=loss)
+
+    net = detectors.train(*how, **limits, after_step=follow)
+    return net, row | {"loss": float(row["loss"])}
 
 
 def scanned(
@@ -160,17 +155,3 @@ def train(settings: Settings, results: Results) -> None:
     trials = every_trial(settings)
     setup, work = partial(load, settings, results.work), partial(run, settings, results.work)
     framework.train(trials, settings, results.work, setup, work)
-
-
-def scenes(settings: Settings, results: Results) -> None:
-    """Train the two detectors of generated scenes that ship with the package."""
-    made = datasets.scenes(settings.scenes, seed=1)
-    pixels = (made["images"] * 255).round().byte().permute(0, 2, 3, 1).contiguous()
-    crops = Crops(pixels, made["objects"], torch.ones(len(pixels), 5, dtype=torch.bool))
-    for name, jitter in (("centered", 0.0), ("jittered", 1.0)):
-        net = trained(settings, (crops, jitter, detector.Detector, settings.scene_steps))
-        origin = f"orbical.datasets.scenes({settings.scenes}, seed=1)"
-        known = {"training set": origin, "jitter": str(jitter), "torch": torch.__version__}
-        known["steps"] = str(settings.scene_steps)
-        results.work.mkdir(parents=True, exist_ok=True)
-        detectors.write(net, results.work / f"scenes-{name}.safetensors", known)

@@ -8,6 +8,7 @@ element, is another digit; and what the exact ceiling is once the images are qua
 from __future__ import annotations
 
 from ..framework import Study
-from .measures import Digits, measure
+from .measures import Digits
 
-study = Study("digits", __doc__, Digits(), {"measure": measure}, report=f"{__name__}.report")
+STEPS = {"measure": "measures:measure"}
+study = Study.of_package(__name__, "digits", Digits(), STEPS)

@@ -159,15 +159,15 @@ def ceilings(images: Tensor, labels: Tensor, compared: dict[str, groups.Group]) 
         for row, candidate in zip(found.rows(), found.candidates, strict=True):
             table = cast(bounds.OrbitTable, candidate.table)
             alone = (np.rint(table.orbit_mass * len(label)) == 1).sum() / len(label)
-            more = {"alone": float(alone), "pairs": shared_pairs(table, len(label))}
+            more = {"alone": float(alone), "pairs": _shared_pairs(table, len(label))}
             rows.append({"side": side, "threshold": threshold, **row, **more})
     return pd.DataFrame(rows)
 
 
-def shared_pairs(table: bounds.OrbitTable, count: int, most: int = 4) -> str:
+def _shared_pairs(table: bounds.OrbitTable, count: int, most: int = 4) -> str:
     """Name the pairs of digits that lose most images: those without their orbit's majority label.
 
-    >>> shared_pairs(bounds.OrbitTable([[0.5, 0.25], [0.0, 0.25]]), count=4)
+    >>> _shared_pairs(bounds.OrbitTable([[0.5, 0.25], [0.0, 0.25]]), count=4)
     '0-1 (1)'
     """
     lost = np.zeros(2 * (table.mass.shape[1],))

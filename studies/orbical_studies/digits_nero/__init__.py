@@ -7,7 +7,7 @@ takes a few minutes on two cores; an interrupted one is continued.
 
 from __future__ import annotations
 
-from ..framework import Study, deferred_steps
+from ..framework import Study
 from .measures import Digits
 
 STEPS = {
@@ -15,5 +15,4 @@ STEPS = {
     "measure": "measures:measure",
     "worst": "measures:worst",
 }
-steps = deferred_steps(__name__, STEPS)
-study = Study("digits-nero", __doc__, Digits(), steps, report=f"{__name__}.report")
+study = Study.of_package(__name__, "digits-nero", Digits(), STEPS)

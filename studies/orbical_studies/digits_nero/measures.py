@@ -14,7 +14,7 @@ from scipy.spatial import KDTree
 import orbical as ob
 
 from ..framework import Results, Settings, option
-from ..hidden_failures import searched
+from ..hidden_failures import search_failures
 
 NETWORKS = ("plain", "augmented")
 ANGLES = 72
@@ -45,7 +45,7 @@ def store(results: Results) -> Path:
     return results.work / "scan.zarr"
 
 
-def read_digits(settings: Digits) -> tuple[Any, Any]:
+def _read_digits(settings: Digits) -> tuple[Any, Any]:
     """Return the images and the labels of the test digits."""
     read = ob.datasets.full_mnist if settings.data == "mnist-full" else ob.datasets.mnist
     images, labels = read()
@@ -56,7 +56,7 @@ def scan(settings: Digits, results: Results) -> None:
     """Scan both shipped networks at 72 rotations; a scan that was begun is continued."""
     ob.scan(
         {name: ob.zoo.digits.load(name) for name in NETWORKS},
-        read_digits(settings),
+        _read_digits(settings),
         group=ob.groups.rotations(ANGLES),
         task=ob.tasks.Classification(),
         out=store(results),
@@ -69,11 +69,11 @@ def measure(settings: Digits, results: Results) -> None:
     """Write all tables of the page from the scan."""
     found = ob.load(store(results))
     data = found.data[["score", "confidence", "predicted", "correct", "action_defect"]].load()
-    results.write("networks", network_rows(found))
+    results.write("networks", _network_rows(found))
     results.write("digits", digit_rows(data))
     results.write("curves", curve_rows(data))
     results.write("six-nine", confusion_rows(data))
-    results.write("maps", map_rows(found))
+    results.write("maps", _map_rows(found))
 
 
 def harmonics(curve: NDArray) -> NDArray:
@@ -152,7 +152,7 @@ def confusion_rows(data: Any) -> Rows:
             yield {**head, "angle": float(angle), "right": right, "as_other": other}
 
 
-def network_rows(found: Any) -> Rows:
+def _network_rows(found: Any) -> Rows:
     """Yield a row for each network: accuracy, calibration and gap, upright and along the orbit."""
     errors = ob.calibration.along_orbit(found, "ece", bins=15).compute()
     gap = ob.nero.invariance_gap(found)["total"].compute()
@@ -180,7 +180,7 @@ def network_rows(found: Any) -> Rows:
         yield head | {name: float(value) for name, value in row.items()}
 
 
-def map_rows(found: Any, seed: int = 0) -> Rows:
+def _map_rows(found: Any, seed: int = 0) -> Rows:
     """Yield a row for each network: do neighbors on the map respond alike?
 
     The distance is the root mean square difference of two responses along the orbit: between each
@@ -198,7 +198,7 @@ def map_rows(found: Any, seed: int = 0) -> Rows:
         first, second = random.integers(len(response), size=(2, 20_000))
         apart = np.sqrt(((response[first] - response[second]) ** 2).mean(1))
         on_map = np.linalg.norm(places[first] - places[second], axis=1)
-        rotated = rotated_difference(response[first], response[second]) < ALIKE
+        rotated = _rotated_difference(response[first], response[second]) < ALIKE
         rotated &= apart > APART
         row = {
             "explained_1": values[0] / values.sum(),
@@ -218,11 +218,11 @@ def map_rows(found: Any, seed: int = 0) -> Rows:
         yield row
 
 
-def rotated_difference(first: NDArray, second: NDArray) -> NDArray:
+def _rotated_difference(first: NDArray, second: NDArray) -> NDArray:
     """Compute the RMS difference of responses `[n, K]` on a circle, the second rotated to fit best.
 
     >>> one = np.array([[0.0, 1.0, 0.0, 0.0]])
-    >>> rotated_difference(one, np.roll(one, 2, axis=1)).tolist()
+    >>> _rotated_difference(one, np.roll(one, 2, axis=1)).tolist()
     [0.0]
     """
     count = first.shape[1]
@@ -241,11 +241,11 @@ def _neighbor_distance(places: NDArray, response: NDArray) -> float:
 
 def worst(settings: Digits, results: Results) -> None:
     """Search the worst angle between the scanned ones: the failures that a scan does not see."""
-    images, labels = (part[:SEARCHED] for part in read_digits(settings))
+    images, labels = (part[:SEARCHED] for part in _read_digits(settings))
     networks = {name: ob.zoo.digits.load(name) for name in NETWORKS}
     rows = []
     for angles in SCANNED:
         task = ob.tasks.Classification()
-        found = searched(networks, (images, labels), f"rotations:{angles}", task)
+        found = search_failures(networks, (images, labels), f"rotations:{angles}", task)
         rows += [{"network": name, "angles": angles, **counts} for name, counts in found.items()]
     results.write("worst", rows)

@@ -12,7 +12,7 @@ Yoon et al., "ESD: Expected Squared Difference as a Tuning-Free Trainable Calibr
 
 from __future__ import annotations
 
-from ..framework import Study, deferred_steps
+from ..framework import Study
 from .settings import Settings
 
 STEPS = {
@@ -36,7 +36,7 @@ STEPS = {
     "transformer": "transformer:train_transformer",
     "collect-transformer": "transformer:collect_transformer",
     "published": "cumulative:write_scaling",
-    "pack-nli": "nli_packing:pack_nli",
+    "pack-nli": "nli:pack_nli",
     "nli": "nli:train_nli",
     "collect-nli": "collecting:collect_nli",
     "pack-tiny": "collecting:pack_tiny",
@@ -47,5 +47,4 @@ STEPS = {
 }
 """Imported when they run: a machine that only trains has not all packages."""
 
-steps = deferred_steps(__name__, STEPS)
-study = Study("esd", __doc__, Settings(), steps, report=f"{__name__}.report", palette=64)
+study = Study.of_package(__name__, "esd", Settings(), STEPS, palette=64)

@@ -99,16 +99,14 @@ class Batches(Shuffled):
 
     def inputs(self, chosen: Tensor) -> Tensor:
         """Return the chosen images."""
-        return as_images(self._pixels(chosen))
-
-    def _pixels(self, chosen: Tensor) -> Tensor:
         if not self.padding:
-            return self.framed[chosen]
+            return as_images(self.framed[chosen])
         height, width = self.split.pixels.shape[1:3]
         corner = torch.randint(2 * self.padding + 1, (2, len(chosen), 1), **self.random)
         rows = corner[0] + torch.arange(height, device=chosen.device)
         columns = corner[1] + torch.arange(width, device=chosen.device)
-        return self.framed[chosen[:, None, None], rows[:, :, None], columns[:, None, :]]
+        cropped = self.framed[chosen[:, None, None], rows[:, :, None], columns[:, None, :]]
+        return as_images(cropped)
 
 
 def partition(split: Split) -> dict[str, Split]:

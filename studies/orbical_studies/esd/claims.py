@@ -1,11 +1,12 @@
 """Differences between losses, seed by seed, and what decides: paired t tests, Holm's correction.
 
-The trainings on sentence pairs and on Tiny ImageNet are judged here, by the rules of the page.
+The trainings on sentence pairs and on Tiny ImageNet are judged here, by the rules of the page, and
+parts of the paper's Table 1, by how near a training is to the paper's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
@@ -17,9 +18,9 @@ from scipy.stats import nct, t, ttest_1samp
 
 from orbical.calibration import holm
 
-from ..framework import where
-from .nli import FRESH, INNER, choices
-from .settings import BASELINE, BATCH, SMALLER_BATCHES
+from ..framework import verdict, where
+from .nli import choices
+from .settings import BASELINE, BATCH, FRESH, INNER, SMALLER_BATCHES
 
 ALPHA, POWER = 0.05, 0.8
 
@@ -91,9 +92,8 @@ def outcome(changes: Iterable[Change]) -> str:
     """
     given = list(changes)
     certain = [p < ALPHA for p in holm([change.p for change in given])]
-    if any(sure and change.mean > 0 for sure, change in zip(certain, given, strict=True)):
-        return "contradicted"
-    return "confirmed" if all(certain) else "open"
+    up = any(sure and change.mean > 0 for sure, change in zip(certain, given, strict=True))
+    return verdict(all(certain) and not up, refuted=up)
 
 
 SENSITIVE = 3
@@ -131,7 +131,7 @@ class Claim:
 Asked = TypeVar("Asked")
 
 
-def claimed(
+def _compared(
     pairs: Mapping[str, tuple[Asked, Asked]], scores: Callable[[Asked], pd.Series], seeds: int
 ) -> Claim:
     """Compare pairs of settings; those without all seeds are missing.
@@ -149,7 +149,7 @@ def claimed(
     return Claim({n: c for n, c in found.items() if n not in missing}, missing)
 
 
-def claims_of_table_1(
+def _claims_of_table_1(
     losses: Iterable[str],
     scores: Callable[[Any], pd.Series],
     seeds: int,
@@ -173,7 +173,7 @@ def claims_of_table_1(
         "scaled": {"ESD": (("ESD", scaled), (BASELINE, scaled))},
         "temperature": {loss: ((BASELINE, scaled), (loss, usual)) for loss in own},
     }
-    return {n: claimed(pairs, scores, seeds) for n, pairs in (asked | others).items()}
+    return {n: _compared(pairs, scores, seeds) for n, pairs in (asked | others).items()}
 
 
 class SentencePairs:
@@ -195,7 +195,7 @@ class SentencePairs:
         batch = {
             str(b): (("ESD", "test.ece", b), (BASELINE, "test.ece", b)) for b in SMALLER_BATCHES
         }
-        self.claims = claims_of_table_1(INNER, self._scores, len(FRESH), batch=batch)
+        self.claims = _claims_of_table_1(INNER, self._scores, len(FRESH), batch=batch)
         self.spans = {loss: self._span(loss) for loss in ("MMCE", "SB-ECE")}
 
     def of(self, loss: str, batch: int = BATCH) -> pd.DataFrame:
@@ -235,3 +235,80 @@ def tiny_claim(rows: pd.DataFrame) -> Claim:
     scores = {loss: 100 * own.set_index("seed")["test.ece"] for loss, own in rows.groupby("loss")}
     plain = scores.pop(BASELINE)
     return Claim({loss: paired(scores[loss], plain) for loss in INNER})
+
+
+TABLE_1 = {"mnist": (0.988, 0.0091), "cifar10": (0.929, 0.0549), "cifar100": (0.684, 0.238)}
+TABLE_1 |= {"snli": (0.902, 0.042), "lingnli": (0.494, 0.359)}
+"""Accuracy and ECE of the likelihood alone in the paper's Table 1; LingNLI stands for ANLI."""
+
+ACCURACY, ECE = 0.015, 0.25
+"""Difference in accuracy, and share of the paper's ECE, that count as one."""
+
+LOSSES = ("MMCE", "SB-ECE", "ESD")
+
+
+def distance(paper: tuple[float, float], row: Mapping[str, float]) -> float:
+    """Return how far test scores are from the paper's; up to 1 they count as the same regime.
+
+    >>> round(distance((0.929, 0.0549), {"test.accuracy": 0.92, "test.ece": 0.068}), 2)
+    0.95
+    """
+    apart = abs(row["test.accuracy"] - paper[0]) / ACCURACY
+    return max(apart, abs(row["test.ece"] / paper[1] - 1) / ECE)
+
+
+def distance_of(plain: pd.DataFrame, data: str) -> float:
+    """Return how far the likelihood alone is from the paper's, as a mean over its trainings."""
+    return distance(TABLE_1[data], plain[["test.accuracy", "test.ece"]].mean().to_dict())
+
+
+class Table1:
+    """A part of the paper's Table 1: the likelihood alone, and each loss as it was chosen.
+
+    Args:
+        trained: Loss to its trainings with the seeds that decide, the likelihood alone included.
+        data: The data set.
+        least: How many seeds decide.
+
+    Attributes:
+        claims: Name to what it rests on: `lower`, `best`, `scaled` and `temperature`.
+    """
+
+    def __init__(self, trained: Mapping[str, pd.DataFrame], data: str, least: int) -> None:
+        self.trained = trained
+        self.plain, own = trained[BASELINE], (loss for loss in LOSSES if loss in trained)
+        self.claims = _claims_of_table_1(own, self._scores, least)
+        self.distance = distance_of(self.plain, data)
+
+    def verdict(self, name: str) -> str:
+        """Return what a claim of the paper comes to: `open` outside the paper's regime."""
+        return self.claims[name].outcome if self.distance <= 1 else "open"
+
+    def change(self, loss: str, column: str = "test.ece") -> Change:
+        """Compare a loss with the likelihood alone, in points."""
+        return paired(self._scores((loss, column)), self._scores((BASELINE, column)))
+
+    def _scores(self, asked: tuple[str, str]) -> pd.Series:
+        loss, column = asked
+        return 100 * self.trained[loss].set_index("seed")[column]
+
+
+def gains(regime: str, trained: Mapping[str, pd.DataFrame]) -> Iterator[dict[str, Any]]:
+    """Yield what each loss gains against the ECE of the likelihood alone, in points.
+
+    Args:
+        regime: Data and network.
+        trained: Loss to its trainings of as many epochs, the likelihood alone included.
+    """
+    plain = trained[BASELINE].set_index("seed")
+    for loss in LOSSES:
+        own = trained[loss].set_index("seed")
+        ece, cost = (paired(100 * own[c], 100 * plain[c]) for c in ("test.ece", "test.accuracy"))
+        if ece.seeds:
+            shared = plain.loc[plain.index.intersection(own.index), "test.ece"]
+            yield {
+                **{"regime": regime, "epochs": int(plain["epochs"].iloc[0])},
+                **{"loss": loss, "seeds": ece.seeds},
+                **{"ece": 100 * float(shared.mean()), "gain": -ece.mean, "cost": -cost.mean},
+                "deviation": ece.deviation,
+            }

@@ -23,14 +23,14 @@ from orbical.recalibrate import Temperature
 from ..data import cifar10
 from ..data.corrupted_images import CORRUPTIONS, SEVERITIES, corrupted
 from ..framework import Results, where
-from ..framework.packs import read_pack, write_pack
+from ..framework.packs import arrays_under, read_pack, write_pack
 from ..framework.training import arrays_file
 from ..networks.classifiers import WhitenedNet
 from . import fronts
 from .batches import Split, as_images, partition
 from .quick_training import CLASSES, WEIGHTS_KEPT, WIDTHS
 from .scaling import BINS
-from .settings import BASELINE, BATCH, Settings
+from .settings import BASELINE, BATCH, INNER, Settings
 
 FOLDER, CLEAN, DATA = "corruptions", "none", "cifar10"
 EACH = 100
@@ -93,7 +93,7 @@ def chosen_networks(trained: DataFrame) -> dict[str, str]:
             weights[loss] = chosen[fronts.COSTS[1]]
     found = {}
     for loss, weight in weights.items():
-        inner = fronts.INNER.get(loss, (0.0,))[0]
+        inner = INNER.get(loss, (0.0,))[0]
         own = where(rows, loss=loss, weight=weight, inner=inner, seed=WEIGHTS_KEPT)
         names = own["key"].tolist()
         if not names:
@@ -109,17 +109,11 @@ def chosen_networks(trained: DataFrame) -> dict[str, str]:
 
 def read_network(path: Path) -> nn.Module:
     """Read a network of the fronts, whose weights are kept in half precision."""
-    state = {
-        name.removeprefix("weights/"): torch.from_numpy(values)
-        for name, values in read_pack(path).items()
-        if name.startswith("weights/")
-    }
-    if not state:
+    kept = arrays_under(read_pack(path), "weights/")
+    if not kept:
         raise InputError("work", f"weights in {path.name!r}", "none")
     network = WhitenedNet(torch.rand(64, 3, 32, 32), CLASSES[DATA], WIDTHS)
-    network.load_state_dict(
-        {n: v.float() if v.is_floating_point() else v for n, v in state.items()}
-    )
+    network.load_state_dict({name: torch.from_numpy(values) for name, values in kept.items()})
     return network.eval()
 
 
@@ -176,7 +170,7 @@ def _rows(loss: str, pairs: Pairs) -> Iterator[dict[str, Any]]:
             }
 
 
-def mean_eces(pairs: Pairs, severity: int, scaled: bool, draws: Tensor) -> Tensor:
+def _mean_eces(pairs: Pairs, severity: int, scaled: bool, draws: Tensor) -> Tensor:
     """Return the ECE at a severity, averaged over corruptions, for each draw `[r, n]` of images."""
     total = torch.zeros(len(draws), dtype=torch.float64)
     for name in CORRUPTIONS:
@@ -196,9 +190,9 @@ def _changes(found: dict[str, Pairs]) -> Iterator[dict[str, Any]]:
     draws = torch.randint(count, (RESAMPLES, count), generator=generator)
     asked = torch.cat([torch.arange(count)[None], draws])
     for scaled in (False, True):
-        plain = [mean_eces(found[BASELINE], severity, scaled, asked) for severity in SEVERITIES]
+        plain = [_mean_eces(found[BASELINE], severity, scaled, asked) for severity in SEVERITIES]
         for name in (name for name in found if name != BASELINE):
-            own = [mean_eces(found[name], severity, scaled, asked) for severity in SEVERITIES]
+            own = [_mean_eces(found[name], severity, scaled, asked) for severity in SEVERITIES]
             each = torch.stack(own) - torch.stack(plain)
             for severity, change in ((0, each.mean(0)), *zip(SEVERITIES, each, strict=True)):
                 head = {"loss": name, "scaled": scaled, "severity": severity}

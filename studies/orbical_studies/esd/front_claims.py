@@ -6,19 +6,17 @@ import math
 from dataclasses import replace
 from itertools import combinations
 from operator import attrgetter
-from typing import Any
 
 import pandas as pd
 
 from orbical.calibration import holm
 
-from ..framework import where
+from ..framework import verdict, where
 from . import fronts
-from .claims import ALPHA, SENSITIVE, Change, claims_of_table_1, paired
-from .fronts import ACCURACY, BATCH_SEEDS, BATCHES, COSTS, FIRST, FRESH, INNER, LIKE
+from .claims import ALPHA, SENSITIVE, Change, Table1, distance_of, paired
+from .fronts import ACCURACY, BATCH_SEEDS, BATCHES, COSTS, LIKE
 from .quick_training import Trial
-from .regimes import TABLE_1, distance
-from .settings import BASELINE, BATCH
+from .settings import BASELINE, BATCH, FIRST, FRESH, INNER
 
 PAPERS = COSTS[1]
 """The cost in accuracy that the paper allows."""
@@ -27,8 +25,10 @@ _SETTING = ["loss", "weight", "inner", "seed", "batch"]
 """What tells the trainings of one data set and decay apart."""
 
 
-class Front:
+class Front(Table1):
     """The trainings of one data set with the decay that the likelihood alone chose.
+
+    What the paper says of its Table 1 is decided at the cost that the paper allows.
 
     Args:
         rows: The table `fronts`.
@@ -37,7 +37,8 @@ class Front:
     Attributes:
         rows: One row a training.
         chosen: Loss, then cost, to lambda.
-        claims: Name to what it rests on, at the paper's cost.
+        plain: The likelihood alone, all seeds.
+        distance: How far it is from the paper's accuracy and ECE.
     """
 
     def __init__(self, rows: pd.DataFrame, data: str) -> None:
@@ -45,7 +46,9 @@ class Front:
         self.data = data
         self.rows = where(rows, data=data, decay=self.decay)
         self.chosen = fronts.choices(self.rows, data)
-        self.claims = claims_of_table_1(INNER, self._scores, len(FRESH))
+        super().__init__({n: self.at(n) for n in (BASELINE, *INNER)}, data, len(FRESH))
+        self.plain = where(self.rows, loss=BASELINE)
+        self.distance = distance_of(self.plain, data)
 
     def at(self, loss: str, cost: float = PAPERS) -> pd.DataFrame:
         """Return the deciding trainings of a loss at the weight chosen at a cost."""
@@ -60,11 +63,6 @@ class Front:
         usual = INNER.get(loss, (0.0,))[0]
         rows = where(self.rows, loss=loss, batch=BATCH, inner=usual, seed=FIRST)
         return rows[rows["weight"] > 0]
-
-    @property
-    def plain(self) -> pd.DataFrame:
-        """The likelihood alone, all seeds."""
-        return self.rows[self.rows["loss"] == BASELINE]
 
     @property
     def planned(self) -> list[Trial]:
@@ -84,12 +82,6 @@ class Front:
         """Whether the likelihood alone has the paper's accuracy, as a mean over its seeds."""
         return bool(self.plain["test.accuracy"].mean() >= ACCURACY[self.data])
 
-    @property
-    def distance(self) -> float:
-        """How far the likelihood alone is from the paper's accuracy and ECE."""
-        means = self.plain[["test.accuracy", "test.ece"]].mean()
-        return distance(TABLE_1[self.data], means.to_dict())
-
     def verdict(self, name: str) -> str:
         """Return what a claim of the paper comes to: nothing outside the paper's regime."""
         return self.about_paper(self.claims[name].outcome)
@@ -97,10 +89,6 @@ class Front:
     def about_paper(self, outcome: str) -> str:
         """Return what an outcome says about the paper: `open` without its accuracy and ECE."""
         return outcome if self.accurate and self.distance <= 1 else "open"
-
-    def change(self, loss: str, column: str) -> Change:
-        """Compare a loss at the paper's cost with the likelihood alone, in points."""
-        return paired(*(self._scores((name, column)) for name in (loss, BASELINE)))
 
     @property
     def pairs(self) -> list[tuple[float, str, str, Change, bool]]:
@@ -120,7 +108,8 @@ class Front:
 
     def pair(self, cost: float, one: str, other: str) -> Change:
         """Return the first loss minus the second at a cost, in points."""
-        return paired(*(self._scores((name, "test.ece", cost)) for name in (one, other)))
+        each = (self.at(name, cost).set_index("seed")["test.ece"] for name in (one, other))
+        return paired(*(100 * scores for scores in each))
 
     @property
     def spans(self) -> dict[str, tuple[pd.Series, float]]:
@@ -143,11 +132,6 @@ class Front:
     def sensitive(self) -> dict[str, bool]:
         """Whether each loss is sensitive to its inner parameter."""
         return {loss: spanned > SENSITIVE for loss, (_, spanned) in self.spans.items()}
-
-    def _scores(self, asked: tuple[Any, ...]) -> pd.Series:
-        """Return a column of a loss, at the paper's cost unless another follows, in points."""
-        loss, column, *cost = asked
-        return 100 * self.at(loss, *cost).set_index("seed")[column]
 
 
 def every_front(rows: pd.DataFrame) -> dict[str, Front]:
@@ -203,9 +187,8 @@ class BatchSizes:
     def binned(self) -> str:
         """Whether the binned ECE trains with large batches and fails with small ones."""
         means = self.means("ECE")
-        if means.iloc[0] < self.limit and means.is_monotonic_increasing and means.is_unique:
-            return "confirmed"
-        return "contradicted" if means.iloc[-1] < means.iloc[0] else "open"
+        rises = means.is_monotonic_increasing and means.is_unique
+        return verdict(rises and means.iloc[0] < self.limit, means.iloc[-1] < means.iloc[0])
 
     def changes(self, loss: str) -> dict[int, tuple[Change | None, Change]]:
         """Compare batch sizes with the usual one and with the likelihood alone, in points.
@@ -259,15 +242,14 @@ class Robustness:
     def robust(self) -> str:
         """Whether every loss is better than the likelihood alone, all certain together."""
         found = [self.change(loss) for loss in self.losses]
-        if any(one["low_joint"] > 0 for one in found):
-            return "contradicted"
-        return "confirmed" if all(one["high_joint"] < 0 for one in found) else "open"
+        worse = any(one["low_joint"] > 0 for one in found)
+        return verdict(all(one["high_joint"] < 0 for one in found), refuted=worse)
 
     @property
     def ahead(self) -> str:
         """Whether ESD is better than the likelihood alone, both after one temperature."""
         found = self.change("ESD", scaled=True)
-        return "contradicted" if found["low"] > 0 else "confirmed" if found["high"] < 0 else "open"
+        return verdict(found["high"] < 0, refuted=found["low"] > 0)
 
     @property
     def miscalibrated(self) -> bool:

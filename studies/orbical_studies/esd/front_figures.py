@@ -13,12 +13,11 @@ from orbical.figures import SOFT
 from ..framework import Results
 from ..framework.drawing import legend_outside, subplots
 from . import mnist_grid, overfitted, transformer
-from .claims import SentencePairs
+from .claims import LOSSES, SentencePairs, gains
 from .front_claims import Front
-from .fronts import COSTS, INNER
+from .fronts import COSTS
 from .papers_grid import every_weight
-from .regimes import LOSSES, point
-from .settings import BASELINE
+from .settings import BASELINE, INNER
 
 # Okabe and Ito's colors, which most readers can tell apart; a marker for those who cannot.
 STYLE = {
@@ -124,7 +123,6 @@ def map_points(
     results: Results,
     small: Mapping[str, Mapping[str, pd.DataFrame]],
     fronts: Mapping[str, Front],
-    pairs: SentencePairs,
 ) -> Iterator[dict[str, Any]]:
     """Yield the gain of each loss in every regime of the study, in points.
 
@@ -132,43 +130,40 @@ def map_points(
         results: The study's tables.
         small: Data set, then loss, to the small trainings at the chosen weights.
         fronts: By data set.
-        pairs: The trainings on sentence pairs.
 
     Yields:
         A row for each regime, number of epochs and loss.
     """
     names = {"mnist": "MNIST, LeNet-5", "cifar10": "CIFAR-10, compact ResNet, 20,000 images"}
     for data, name in names.items():
-        epochs = int(small[data][BASELINE]["epochs"].iloc[0])
-        yield from point(name, epochs, small[data])
+        yield from gains(name, small[data])
     for data, front in fronts.items():
-        title = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}[data]
         own = {loss: front.at(loss) for loss in (BASELINE, *LOSSES)}
-        yield from point(f"{title}, one cycle", int(front.rows["epochs"].iloc[0]), own)
-    own = {loss: pairs.of(loss) for loss in (BASELINE, *LOSSES)}
-    yield from point("sentence pairs", int(own[BASELINE]["epochs"].iloc[0]), own)
-    own = transformer.trained(results["transformer"], "snli")
-    yield from point("sentence pairs, MiniLM", int(own[BASELINE]["epochs"].iloc[0]), own)
-    tiny = dict(iter(results["tiny"].groupby("loss")))
-    yield from point("Tiny ImageNet, 25 classes", int(results["tiny"]["epochs"].iloc[0]), tiny)
-    rows, curves = results["mnist"], results["mnist-epochs"]
-    settings = mnist_grid.chosen(rows)
-    keys = {n: mnist_grid.of(rows, s, mnist_grid.FRESH)["key"] for n, s in settings.items()}
-    yield from _over_epochs(LONG["mnist"], keys, curves)
-    own = overfitted.trained(results["overfitted"], "cifar10", "cycle")
-    yield from point("CIFAR-10, one cycle, overfitted", int(own[BASELINE]["epochs"].iloc[0]), own)
-    own = overfitted.trained(results["overfitted"], "cifar10", "constant")
+        yield from gains(f"{FRONTS[data]}, one cycle", own)
+    pairs, rows = SentencePairs(results["nli"]), results["mnist"]
+    yield from gains("sentence pairs", {loss: pairs.of(loss) for loss in (BASELINE, *LOSSES)})
+    mini = transformer.trained(results["transformer"], "snli")
+    yield from gains("sentence pairs, MiniLM", mini)
+    yield from gains("Tiny ImageNet, 25 classes", dict(iter(results["tiny"].groupby("loss"))))
+    keys = {
+        loss: mnist_grid.runs_of(rows, setting, mnist_grid.FRESH)["key"]
+        for loss, setting in mnist_grid.chosen(rows).items()
+    }
+    yield from _over_epochs(LONG["mnist"], keys, results["mnist-epochs"])
+    cycle, long = (
+        overfitted.trained(results["overfitted"], "cifar10", way) for way in ("cycle", "constant")
+    )
+    yield from gains("CIFAR-10, one cycle, overfitted", cycle)
     seeds = results["overfitted"][["key", "seed"]]
     curves = results["overfitted-epochs"].merge(seeds, on="key")
-    yield from _over_epochs(LONG["cifar10"], {n: each["key"] for n, each in own.items()}, curves)
+    yield from _over_epochs(LONG["cifar10"], {n: each["key"] for n, each in long.items()}, curves)
 
 
 def _over_epochs(
     regime: str, keys: Mapping[str, pd.Series], curves: pd.DataFrame
 ) -> Iterator[dict[str, Any]]:
-    for epoch, at in curves.groupby("epoch"):
-        own = {loss: at[at["key"].isin(each)] for loss, each in keys.items()}
-        yield from point(regime, int(str(epoch)), own)
+    for _, at in curves.rename(columns={"epoch": "epochs"}).groupby("epochs"):
+        yield from gains(regime, {loss: at[at["key"].isin(each)] for loss, each in keys.items()})
 
 
 def draw_map(rows: pd.DataFrame) -> Figure:

@@ -17,14 +17,13 @@ import pandas as pd
 
 from orbical import calibration
 from orbical.errors import InputError
-from orbical.training import select
 
 from ..framework import Results, where
 from ..framework import training as framework
 from .batches import Split, partition
 from .packing import unpack_all
 from .quick_training import Trial, prepared, run, tensors_of
-from .settings import BASELINE, BATCH, Settings
+from .settings import BASELINE, BATCH, FIRST, FRESH, INNER, Settings, selected
 from .timing import milliseconds
 
 FOLDER, COST = "fronts", "cost.json"
@@ -38,14 +37,8 @@ WEIGHTS = {"MMCE": LARGE, "SB-ECE": SMALL, "ESD": LARGE}
 """MMCE and ESD are squares and hence small: theirs reach beyond the paper's grid, 0.2 to 10. In the
 order of training, so that a coarse grid is there first."""
 
-INNER = {"MMCE": (0.4, 0.2, 0.6, 0.8), "SB-ECE": (0.01, 0.0001, 0.001, 0.1), "ESD": (0.0,)}
-"""MMCE's kernel width, SB-ECE's temperature; the first is used, the others are tried once."""
-
 COSTS = (0.005, 0.015, 0.03)
 """Losses of validation accuracy at which a weight is chosen; the paper has the second."""
-
-FIRST, FRESH = 0, (1, 2, 3, 4, 5)
-"""The seed of all weights, and those of the chosen ones."""
 
 ABLATED = "cifar100"
 BATCHES = {"ESD": (256, 128, 64), "ECE": (512, 256, 128)}
@@ -65,7 +58,7 @@ def train_fronts(settings: Settings, results: Results) -> None:
         train = partial(_train, work, setup)
         decay, *others = DECAYS[data]
         if others:
-            decay = chosen_decay(train(every_decay(data, epochs), settings.until(end)), data)
+            decay = chosen_decay(train(_every_decay(data, epochs), settings.until(end)), data)
         rows = train(every_weight(data, epochs, decay), settings.until(end, settings.sweep))
         train(later_trials(rows, data, epochs, decay), settings.until(end))
 
@@ -78,7 +71,7 @@ def _train(
     return pd.DataFrame(framework.read_rows(work))
 
 
-def every_decay(data: str, epochs: int) -> list[Trial]:
+def _every_decay(data: str, epochs: int) -> list[Trial]:
     """List the likelihood alone with each weight decay, and the first seed."""
     return [Trial(data, BASELINE, 0.0, 0.0, FIRST, epochs, decay) for decay in DECAYS[data]]
 
@@ -125,9 +118,8 @@ def choices(rows: pd.DataFrame, data: str) -> dict[str, dict[float, float]]:
     base = where(rows, loss=BASELINE)["validation.accuracy"].mean()
     found: dict[str, dict[float, float]] = {}
     for loss, (usual, *_) in INNER.items():
-        own = where(rows, loss=loss, inner=usual, seed=FIRST).set_index("weight")
-        each = own[["validation.accuracy", "validation.ece"]].T.to_dict("list")
-        picked = {c: select(each, baseline_accuracy=base, tolerance=c) for c in COSTS if each}
+        own = where(rows, loss=loss, inner=usual, seed=FIRST)
+        picked = {cost: selected(own, base, tolerance=cost) for cost in COSTS if len(own)}
         found[loss] = {cost: one.choice for cost, one in picked.items() if one.admissible}
     return found
 
@@ -171,10 +163,10 @@ def time_fronts(settings: Settings, results: Results) -> None:
         splits = unpack_all(results.work, data, framework.device(), settings.images)
         work = results.work / FOLDER / data
         work.mkdir(parents=True, exist_ok=True)
-        (work / COST).write_text(json.dumps([*costs_of_an_epoch(splits, data)]))
+        (work / COST).write_text(json.dumps([*_costs_of_an_epoch(splits, data)]))
 
 
-def costs_of_an_epoch(splits: dict[str, Split], data: str) -> Iterator[Mapping[str, Any]]:
+def _costs_of_an_epoch(splits: dict[str, Split], data: str) -> Iterator[Mapping[str, Any]]:
     """Time a step of each loss alone on the device, and give that of an epoch."""
     parts, place = partition(splits["train"]), splits["test"].labels.device
     for loss, inner in ((BASELINE, (0.0,)), *INNER.items()):

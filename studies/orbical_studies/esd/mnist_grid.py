@@ -9,10 +9,10 @@ The rule:
   whose validation accuracy is at most 1.5 points below that of the likelihood alone (mean over its
   first seeds). The chosen ones are trained with new seeds, which alone decide.
 * *Regime.* A verdict is about the paper if the likelihood alone has its accuracy to 1.5 points and
-  its ECE to a quarter (`regimes.distance` up to 1), as means over the seeds on test images; else
+  its ECE to a quarter (`claims.distance` up to 1), as means over the seeds on test images; else
   it is open.
 * *Claims* are decided on test images by paired t tests over the seeds with Holm's correction
-  (`comparing.outcome`): every loss lowers the ECE; ESD has a lower one than MMCE and than SB-ECE;
+  (`claims.outcome`): every loss lowers the ECE; ESD has a lower one than MMCE and than SB-ECE;
   after temperature scaling ESD has a lower one than the likelihood alone; one temperature on the
   likelihood alone does better than every loss (ours).
 * *Fig. 2.* With the weight chosen for each inner parameter, a loss is sensitive to it if the mean
@@ -44,17 +44,16 @@ from torch import Tensor
 from torch.func import functional_call
 
 from orbical import calibration
-from orbical.training import Selection, select
+from orbical.training import Selection
 
 from ..framework import Results
 from ..framework import training as framework
 from ..networks.classifiers import LeNet5
 from .batches import as_images, partition
+from .claims import Table1
 from .packing import unpack
-from .papers_grid import PAPERS
-from .regimes import Table1
 from .scaling import BINS, Scaled, interval_row
-from .settings import BASELINE, BATCH, Settings
+from .settings import BASELINE, BATCH, PAPERS, Settings, selected
 from .stacks import Classifiers, Recipe, Samples, Trial, train_together
 from .training import DECAY, RATE
 
@@ -82,7 +81,7 @@ def train_mnist(settings: Settings, results: Results) -> None:
     train([plain((FIRST, *FRESH), epochs)])
     rows = train([grid(FIRST, epochs)])
     kept = {*chosen_settings(rows).itertuples(index=False, name=None)}
-    train([kept_of(kept, seed, epochs) for seed in FRESH])
+    train([_kept_of(kept, seed, epochs) for seed in FRESH])
     for name, *setting in rows[["name", *SETTING]].itertuples(index=False, name=None):
         if tuple(setting) not in kept:  # the logits of all networks are too much to carry
             framework.arrays_file(work, name).unlink(missing_ok=True)
@@ -94,7 +93,7 @@ def train_mnist_seeds(settings: Settings, results: Results) -> None:
     kept = {*chosen(results["mnist"]).values()}
     stacks = [plain(MORE, epochs)]
     for seeds in (MORE[:4], MORE[4:]):
-        stacks.append([trial for seed in seeds for trial in kept_of(kept, seed, epochs)])
+        stacks.append([trial for seed in seeds for trial in _kept_of(kept, seed, epochs)])
     _train(settings, results, results.work / FOLDER, stacks)
 
 
@@ -103,7 +102,7 @@ def plain(seeds: Iterable[int], epochs: int) -> list[Trial]:
     return [Trial(BASELINE, 0.0, 0.0, seed, BATCH, epochs) for seed in seeds]
 
 
-def kept_of(kept: Container[tuple[Any, ...]], seed: int, epochs: int) -> list[Trial]:
+def _kept_of(kept: Container[tuple[Any, ...]], seed: int, epochs: int) -> list[Trial]:
     """List the losses of some settings with a seed."""
     return [t for t in grid(seed, epochs) if (t.loss, t.weight, t.inner) in kept]
 
@@ -202,10 +201,7 @@ def choices(rows: pd.DataFrame, inner: Mapping[str, Iterable[float]]) -> dict[st
     found = {}
     for loss, values in inner.items():
         own = rows[(rows["loss"] == loss) & (rows["seed"] == FIRST) & rows["inner"].isin(values)]
-        settings = own[SETTING[1:]].itertuples(index=False, name=None)
-        scores = own[SCORES[:2]].itertuples(index=False, name=None)
-        each = dict(zip(settings, scores, strict=True))
-        found[loss] = select(each, baseline_accuracy=accuracy)
+        found[loss] = selected(own, accuracy, by=SETTING[1:])
     return found
 
 
@@ -218,7 +214,7 @@ def chosen_settings(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found, columns=SETTING)
 
 
-def of(rows: pd.DataFrame, setting: Sequence[Any], seeds: Iterable[int]) -> pd.DataFrame:
+def runs_of(rows: pd.DataFrame, setting: Sequence[Any], seeds: Iterable[int]) -> pd.DataFrame:
     """Return the trainings of a setting with some seeds."""
     return rows[(rows[SETTING] == list(setting)).all(axis=1) & rows["seed"].isin([*seeds])]
 
@@ -232,14 +228,14 @@ def chosen(rows: pd.DataFrame) -> dict[str, tuple[Any, ...]]:
 def deciding(rows: pd.DataFrame) -> list[int]:
     """Return the seeds that decide: those of `MORE` with every loss, if enough, or the first."""
     settings = chosen(rows).values()
-    whole = set(MORE).intersection(*(of(rows, setting, MORE)["seed"] for setting in settings))
+    whole = set(MORE).intersection(*(runs_of(rows, setting, MORE)["seed"] for setting in settings))
     return sorted(whole) if len(whole) >= len(FRESH) else [*FRESH]
 
 
 def table_1(rows: pd.DataFrame, seeds: Sequence[int] | None = None) -> Table1:
     """Return what seeds decide, by default those that the rule names."""
     seeds = seeds or deciding(rows)
-    trained = {loss: of(rows, setting, seeds) for loss, setting in chosen(rows).items()}
+    trained = {loss: runs_of(rows, setting, seeds) for loss, setting in chosen(rows).items()}
     return Table1(trained, DATA, len(seeds))
 
 
@@ -251,8 +247,10 @@ def spans(rows: pd.DataFrame) -> dict[str, tuple[pd.Series, float]]:
     best, seeds, found = chosen(rows), FRESH, {}
     every = [*chosen_settings(rows).itertuples(index=False, name=None)]
     for loss in ("MMCE", "SB-ECE"):
-        own = {one[2]: of(rows, one, seeds)["test.ece"].mean() for one in every if one[0] == loss}
-        means, spread = 100 * pd.Series(own), 100 * of(rows, best[loss], seeds)["test.ece"].std()
+        tried = [one for one in every if one[0] == loss]
+        own = {inner: runs_of(rows, (*_, inner), seeds)["test.ece"].mean() for *_, inner in tried}
+        spread = 100 * runs_of(rows, best[loss], seeds)["test.ece"].std()
+        means = 100 * pd.Series(own)
         found[loss] = (means, float((means.max() - means.min()) / spread))
     return found
 

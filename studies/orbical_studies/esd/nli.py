@@ -1,7 +1,7 @@
 """Natural-language inference: every weight of three losses, then the chosen ones with new seeds.
 
-The networks are small, so that several train as one (`stacks`). Training needs torch and NumPy
-only: scores after scaling, and intervals, are computed from the stored logits by `collect-nli`.
+The networks are small, so that several train as one (`stacks`). Training needs torch, NumPy and
+pandas only: scores after scaling, and intervals, are computed from the logits by `collect-nli`.
 """
 
 from __future__ import annotations
@@ -14,36 +14,113 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from orbical import calibration
 from orbical.errors import InputError
-from orbical.training import Selection, select
+from orbical.training import Selection
 
-from ..framework import Results
+from ..data.sentence_pairs import SentencePair, sentence_pairs, token_vectors, tokens
+from ..framework import Results, where
 from ..framework import training as framework
-from ..framework.packs import read_pack
+from ..framework.packs import read_pack, write_pack
 from ..networks.sentence_pairs import CrossAttention
-from .settings import BASELINE, BATCH, SMALLER_BATCHES, Settings
+from .settings import (
+    BASELINE,
+    BATCH,
+    FIRST,
+    FRESH,
+    INNER,
+    PAPERS,
+    SMALLER_BATCHES,
+    Settings,
+    selected,
+)
 from .stacks import Recipe, Samples, Trial, train_together
 
 FOLDER, PACK = "nli", "nli/pairs.npz"
-WEIGHTS = (0.2, 0.4, 0.6, 0.8, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0)
-"""The paper's grid of lambda."""
-
-INNER = {"MMCE": (0.4, 0.2, 0.6, 0.8), "SB-ECE": (0.01, 0.0001, 0.001, 0.1), "ESD": (0.0,)}
-"""MMCE's kernel width, SB-ECE's temperature; the first is used, the others are tried (Fig. 2)."""
-
-FIRST, FRESH = 0, (1, 2, 3, 4, 5)
-"""The seed that chooses lambda, and those that decide."""
-
 EPOCHS, WIDTH, RATE, DECAY, DROPOUT = 10, 96, 3e-3, 1e-2, 0.2
 STACK = 16
 """Networks that train as one."""
 
 TESTS = ("validation", "snli_test", "lingnli_val")
+"""Pairs whose logits are kept: the validation part, and the test sets."""
+
 BINS = 20
+
+TRAINING = ("snli_dev", "sick_train", "cad_nli_train")
+"""Descriptions of pictures, as those of SNLI, whose training pairs are not at hand."""
+
+PREMISE, HYPOTHESIS = 32, 20
+"""Tokens kept of each sentence; of SNLI's test pairs 95 % are shorter."""
+
+VALIDATION, CALIBRATION = 0.3, 0.1
+"""Shares of the premises of SNLI's development pairs, and of the training pairs' premises."""
+
+
+def pack_nli(settings: Settings, results: Results) -> None:
+    """Write tokens and labels of all parts, and the vectors of the tokens that occur."""
+    parts = {name: pairs[: settings.images] for name, pairs in split(TRAINING, TESTS[1:]).items()}
+    arrays: dict[str, NDArray] = {}
+    for name, pairs in parts.items():
+        premises = tokens((pair.premise for pair in pairs), PREMISE)
+        hypotheses = tokens((pair.hypothesis for pair in pairs), HYPOTHESIS)
+        arrays[f"tokens_{name}"] = np.concatenate([premises, hypotheses], 1)
+        arrays[f"labels_{name}"] = np.array([pair.label for pair in pairs], np.uint8)
+    arrays["premise"] = np.array(PREMISE, np.uint8)
+    arrays["votes"] = np.array([pair.votes for pair in parts["lingnli_val"]], np.uint8)
+    arrays, used = with_fewer_tokens(arrays)
+    vectors = token_vectors()[used[1:].astype(int) - 1]
+    table = np.concatenate([np.zeros_like(vectors[:1]), vectors])
+    write_pack(results.work / PACK, arrays | {"table": table})
+
+
+def split(training: Iterable[str], tests: Iterable[str]) -> dict[str, list[SentencePair]]:
+    """Read all pairs and cut them into parts that have no premise in common.
+
+    The first training set is that of the task: its share of premises is for validation. Training
+    pairs whose premise occurs in a test set or in the validation part are left out.
+
+    Args:
+        training: Names of the training sets.
+        tests: Names of the test sets.
+
+    Returns:
+        The parts `fit`, `calibration` and `validation`, and the test sets by their names.
+    """
+    found = {name: sentence_pairs(name) for name in tests}
+    seen = {pair.source for pairs in found.values() for pair in pairs}
+    first, *others = ([p for p in sentence_pairs(n) if p.source not in seen] for n in training)
+    held, kept = _by_premise(first, VALIDATION)
+    seen = {pair.source for pair in held}
+    rest = [pair for pairs in (kept, *others) for pair in pairs if pair.source not in seen]
+    calibration, fit = _by_premise(rest, CALIBRATION)
+    return {"fit": fit, "calibration": calibration, "validation": held, **found}
+
+
+def _by_premise(
+    pairs: Sequence[SentencePair], share: float
+) -> tuple[list[SentencePair], list[SentencePair]]:
+    """Take the pairs of a random share of the premises, the same each time, and the others."""
+    premises = np.array(sorted({pair.source for pair in pairs}))
+    chosen = np.random.default_rng(0).choice(premises, round(share * len(premises)), replace=False)
+    taken = {*chosen.tolist()}
+    parts: tuple[list[SentencePair], list[SentencePair]] = ([], [])
+    for pair in pairs:
+        parts[pair.source not in taken].append(pair)
+    return parts
+
+
+def with_fewer_tokens(arrays: dict[str, NDArray]) -> tuple[dict[str, NDArray], NDArray]:
+    """Number the tokens that occur from 1, 0 is none; return also which tokens these are."""
+    tokens = {name: values for name, values in arrays.items() if name.startswith("tokens_")}
+    none = np.zeros(1, np.uint16)
+    used = np.unique(np.concatenate([none, *(values.ravel() for values in tokens.values())]))
+    fewer = {n: np.searchsorted(used, values).astype(np.uint16) for n, values in tokens.items()}
+    return arrays | fewer, used
 
 
 def train_nli(settings: Settings, results: Results) -> None:
@@ -65,11 +142,11 @@ def every_weight(epochs: int = EPOCHS) -> list[Trial]:
     """
     found = [Trial(BASELINE, 0.0, 0.0, seed, BATCH, epochs) for seed in (FIRST, *FRESH)]
     for loss, (usual, *_) in INNER.items():
-        found += [Trial(loss, weight, usual, FIRST, BATCH, epochs) for weight in WEIGHTS]
+        found += [Trial(loss, weight, usual, FIRST, BATCH, epochs) for weight in PAPERS]
     return found
 
 
-def choices(rows: Iterable[Mapping[str, Any]], epochs: int = EPOCHS) -> dict[str, Selection[float]]:
+def choices(rows: Sequence[Mapping[str, Any]], epochs: int = EPOCHS) -> dict[str, Selection[float]]:
     """Choose lambda of each loss by the paper's rule, from the validation scores of one seed.
 
     Args:
@@ -79,21 +156,19 @@ def choices(rows: Iterable[Mapping[str, Any]], epochs: int = EPOCHS) -> dict[str
     Returns:
         Loss to selection. The most accurate weight is taken where none is within 1.5 points.
     """
-    rows = [row for row in rows if (row["batch"], row["epochs"]) == (BATCH, epochs)]
-    plain = [row["validation.accuracy"] for row in rows if row["loss"] == BASELINE]
+    alike = where(pd.DataFrame(rows), batch=BATCH, epochs=epochs)
+    plain = where(alike, loss=BASELINE)["validation.accuracy"]
     found = {}
     for loss, (usual, *_) in INNER.items():
-        kind = (loss, usual, FIRST)
-        own = [row for row in rows if (row["loss"], row["inner"], row["seed"]) == kind]
-        if not own or not plain:
+        own = where(alike, loss=loss, inner=usual, seed=FIRST)
+        if own.empty or plain.empty:
             raise InputError(
                 "work",
                 f"finished trainings of {BASELINE} and {loss}",
                 f"{len(plain)} and {len(own)}",
                 remedy="run the step 'nli' again",
             )
-        each = {row["weight"]: (row["validation.accuracy"], row["validation.ece"]) for row in own}
-        found[loss] = select(each, baseline_accuracy=float(np.mean(plain)))
+        found[loss] = selected(own, plain.mean())
     return found
 
 

@@ -12,7 +12,7 @@ The rule, written before the runs:
 * *Regime.* The likelihood alone is trained with the first seed, with each share of mirror images
   and, where none of these is in the paper's regime, with the next length. The one is taken (of a
   constant rate: the share and the scored epoch) whose test accuracy and ECE are nearest to the
-  paper's (`regimes.distance`: the larger of the difference in accuracy over 1.5 points and of the
+  paper's (`claims.distance`: the larger of the difference in accuracy over 1.5 points and of the
   difference in ECE over a quarter of the paper's). No loss is trained before it is fixed. A verdict
   is about the paper if the mean over all seeds is within a distance of 1; else open.
 * *Weights.* Each loss has few weights (`WEIGHTS`), trained with the first seed. The one with the
@@ -41,26 +41,26 @@ import pandas as pd
 import torch
 from torch import nn
 
-from orbical.training import Selection, select
+from orbical.training import Selection
 
 from ..framework import Results, where
 from ..framework import training as framework
 from ..networks.classifiers import ResNet9
 from . import training
 from .batches import Split, partition
+from .claims import TABLE_1, Table1, distance
 from .packing import unpack_all
 from .quick_training import CYCLE, Flipped, Recipe, fit, whitened
-from .regimes import TABLE_1, Table1, distance
 from .scaling import Scaled, interval_row, scores
-from .settings import BASELINE, BATCH, Settings
+from .settings import BASELINE, BATCH, FIRST, FRESH, Settings, selected
 
 FOLDER = "overfitted"
 WEIGHTS = {"MMCE": (10.0, 2.0), "SB-ECE": (0.4, 0.2), "ESD": (10.0, 2.0)}
 FINER = {"MMCE": (*WEIGHTS["MMCE"], 20.0), "SB-ECE": (*WEIGHTS["SB-ECE"], 0.6, 0.8)}
 FINER |= {"ESD": (*WEIGHTS["ESD"], 6.0, 4.0)}
 INNER = {"MMCE": 0.4, "SB-ECE": 0.01, "ESD": 0.0}
-FIRST, FRESH, LEAST = 0, (1, 2, 3, 4, 5), 3
-"""The seed that chooses, those that decide, and how many must."""
+LEAST = 3
+"""How many seeds must decide."""
 
 
 @dataclass(frozen=True)
@@ -146,10 +146,10 @@ def planned(
             break
     own = [row for row in rows if (row["mirrors"], row["epochs"]) == (mirrors, taken)]
     trial = partial(Trial, data, way, mirrors, epochs=taken)
-    return later(trial, pd.DataFrame(own), WAYS[way].weights)
+    return trials_in_regime(trial, pd.DataFrame(own), WAYS[way].weights)
 
 
-def later(
+def trials_in_regime(
     trial: Callable[..., Any], rows: pd.DataFrame, weights: Mapping[str, tuple[float, ...]]
 ) -> list[Any]:
     """List what follows the regime: every weight with the first seed, then what decides.
@@ -182,12 +182,7 @@ def choices(rows: pd.DataFrame) -> dict[str, Selection[float]]:
     """Choose the weight of each loss by validation samples, from the trainings in a regime."""
     seen = (rows["loss"] == BASELINE) & rows["seed"].isin((FIRST, *FRESH[:LEAST]))
     plain = rows[seen]["validation.accuracy"].mean()
-    found = {}
-    for loss in WEIGHTS:
-        own = where(rows, loss=loss, seed=FIRST).set_index("weight")
-        each = own[["validation.accuracy", "validation.ece"]].T.to_dict("list")
-        found[loss] = select(each, baseline_accuracy=plain)
-    return found
+    return {loss: selected(where(rows, loss=loss, seed=FIRST), plain) for loss in WEIGHTS}
 
 
 def trained(rows: pd.DataFrame, data: str, way: str) -> dict[str, pd.DataFrame]:
@@ -228,7 +223,7 @@ def run(splits: Mapping[str, Split], trial: Trial) -> framework.Trained:
             point |= {f"{name}.{k}": found[k] for k in ("accuracy", "ece")}
         points.append(point)
 
-    model, _ = fit(trial, parts, recipe_of(trial), watch)
+    model, _ = fit(trial, parts, _recipe_of(trial), watch)
     held, shown = (
         training.logits_of(model, split.pixels).cpu().double()
         for split in (parts["validation"], test)
@@ -239,7 +234,7 @@ def run(splits: Mapping[str, Split], trial: Trial) -> framework.Trained:
     return {**row, "seconds": round(time.perf_counter() - started, 3), "curve": points}, {}
 
 
-def recipe_of(trial: Trial) -> Recipe:
+def _recipe_of(trial: Trial) -> Recipe:
     """Return how the network of a trial is made and trained."""
     widths = WAYS[trial.way].widths
     batches = partial(Flipped, crop=True, share=trial.mirrors)

@@ -6,9 +6,8 @@ Both data sets are copied as they are published: nothing that reads faster is as
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,12 +21,8 @@ from ..framework import Results
 from .batches import Split, Splits
 from .settings import Settings
 
+READERS = {"mnist": full_mnist, "cifar10": cifar10, "cifar100": cifar100}
 FILES = {"mnist": "*-ubyte.gz", "cifar10": "*_*", "cifar100": "*_*"}
-READERS: dict[str, Callable[..., Any]] = {
-    "mnist": full_mnist,
-    "cifar10": cifar10,
-    "cifar100": cifar100,
-}
 
 
 def pack(settings: Settings, results: Results) -> None:

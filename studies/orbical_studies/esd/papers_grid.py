@@ -24,10 +24,9 @@ from .claims import ALPHA
 from .front_claims import Front
 from .packing import unpack_all
 from .quick_training import Trial, run
-from .settings import Settings
+from .settings import FIRST, INNER, PAPERS, Settings
 
 FOLDER = "grid"
-PAPERS = (0.2, 0.4, 0.6, 0.8, *map(float, range(1, 11)))
 COLUMNS = ("test.accuracy", "test.ece")
 
 
@@ -36,20 +35,20 @@ def train_grid(settings: Settings, results: Results) -> None:
     for data in settings.fronts:
         rows = pd.DataFrame(framework.read_rows(results.work / fronts.FOLDER / data))
         epochs = settings.epochs or fronts.EPOCHS[data]
-        trials = other_weights(data, epochs, fronts.chosen_decay(rows, data))
+        trials = _other_weights(data, epochs, fronts.chosen_decay(rows, data))
         setup = partial(unpack_all, results.work, data, framework.device(), settings.images)
         framework.train(trials, settings, results.work / FOLDER / data, setup, run)
 
 
-def other_weights(data: str, epochs: int, decay: float) -> list[Trial]:
+def _other_weights(data: str, epochs: int, decay: float) -> list[Trial]:
     """List the weights of the paper's grid that the fronts leave out, with the first seed.
 
-    >>> len(other_weights("cifar100", 16, 0.0))
+    >>> len(_other_weights("cifar100", 16, 0.0))
     31
     """
     order = (*PAPERS[1::2], *PAPERS[::2])
     return [
-        Trial(data, loss, weight, fronts.INNER[loss][0], fronts.FIRST, epochs, decay)
+        Trial(data, loss, weight, INNER[loss][0], FIRST, epochs, decay)
         for weight in order
         for loss, known in fronts.WEIGHTS.items()
         if weight not in known
@@ -65,7 +64,7 @@ def collect_grid(settings: Settings, results: Results) -> None:
 def missing(front: Front, grid: pd.DataFrame) -> list[Trial]:
     """Return the trainings of the grid that were not run."""
     epochs = int(front.rows["epochs"].iloc[0])
-    planned = other_weights(front.data, epochs, front.decay)
+    planned = _other_weights(front.data, epochs, front.decay)
     return [trial for trial in planned if str(trial) not in {*grid["key"]}]
 
 

@@ -105,6 +105,30 @@ class Recipe:
     batches: Callable[..., Shuffled]
 
 
+def _height_of_cycle(share: float) -> float:
+    """Return the rate after a share of the steps: from a fifth up to 1, then down to 0.
+
+    >>> [round(_height_of_cycle(share), 2) for share in (0.0, 0.1, 0.2, 0.6, 1.0)]
+    [0.2, 0.6, 1.0, 0.5, 0.0]
+    """
+    return min(0.2 + 0.8 * share / RISE, (1 - share) / (1 - RISE))
+
+
+def whitened(split: Split, classes: int, widths: Sequence[int] = WIDTHS) -> WhitenedNet:
+    """Return a new network whose first layer whitens the images of a split."""
+    return WhitenedNet(as_images(split.pixels[:PATCHED]), classes, widths)
+
+
+CYCLE = Recipe(
+    whitened,
+    partial(torch.optim.SGD, momentum=MOMENTUM, nesterov=True, fused=True),
+    RATE,
+    _height_of_cycle,
+    partial(Flipped, crop=True),
+)
+"""A network that trains in seconds, with one cycle of the rate."""
+
+
 @dataclass(frozen=True, eq=False)
 class Training:
     """A network with what trains it; `step` takes the tensors of a batch, or of a pair of them."""
@@ -120,9 +144,8 @@ class Training:
         return recorded(self.step, tensors, weights, self.optimizer)
 
 
-def prepared(trial: Any, parts: dict[str, Split], recipe: Recipe | None = None) -> Training:
+def prepared(trial: Any, parts: dict[str, Split], recipe: Recipe = CYCLE) -> Training:
     """Make a new network, its optimizer, its batches, and its step, by default of a short cycle."""
-    recipe = recipe or CYCLE
     place = parts["fit"].labels.device
     torch.manual_seed(trial.seed)
     model = placed(recipe.network(parts["fit"], CLASSES[trial.data]), place)
@@ -164,14 +187,13 @@ def tensors_of(batch: Any) -> tuple[Tensor, ...]:
 def fit(
     trial: Any,
     parts: dict[str, Split],
-    recipe: Recipe | None = None,
+    recipe: Recipe = CYCLE,
     watch: Callable[[nn.Module, int], None] | None = None,
 ) -> tuple[nn.Module, int]:
     """Train, by default with one cycle of the rate; return the network and the number of steps.
 
     `watch` is called after every epoch with the network and the epoch's number, from 1.
     """
-    recipe = recipe or CYCLE
     made = prepared(trial, parts, recipe)
     rate = made.optimizer.param_groups[0]["lr"]
     highest, steps = float(rate), trial.epochs * len(made.batches)
@@ -187,30 +209,6 @@ def fit(
             watch(made.model, epoch)
             made.model.train()
     return made.model, steps
-
-
-def height_of_cycle(share: float) -> float:
-    """Return the rate after a share of the steps: from a fifth up to 1, then down to 0.
-
-    >>> [round(height_of_cycle(share), 2) for share in (0.0, 0.1, 0.2, 0.6, 1.0)]
-    [0.2, 0.6, 1.0, 0.5, 0.0]
-    """
-    return min(0.2 + 0.8 * share / RISE, (1 - share) / (1 - RISE))
-
-
-def whitened(split: Split, classes: int, widths: Sequence[int] = WIDTHS) -> WhitenedNet:
-    """Return a new network whose first layer whitens the images of a split."""
-    return WhitenedNet(as_images(split.pixels[:PATCHED]), classes, widths)
-
-
-CYCLE = Recipe(
-    whitened,
-    partial(torch.optim.SGD, momentum=MOMENTUM, nesterov=True, fused=True),
-    RATE,
-    height_of_cycle,
-    partial(Flipped, crop=True),
-)
-"""A network that trains in seconds, with one cycle of the rate."""
 
 
 def run(splits: dict[str, Split], trial: Trial) -> Trained:

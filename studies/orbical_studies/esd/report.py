@@ -14,24 +14,13 @@ from orbical.figures import FAINT, INK, MODELS, SOFT
 from ..framework import Results, where
 from ..framework.drawing import legend_outside, subplots
 from ..networks import parameters_of
-from . import fronts, mnist_grid, overfitted, transformer
+from . import front_figures, fronts, mnist_grid, overfitted, transformer
 from .claims import Claim, SentencePairs, paired, tiny_claim
 from .front_claims import SIZES, BatchSizes, Front, Robustness, every_front
-from .front_figures import (
-    FRONTS,
-    STYLE,
-    draw_corruptions,
-    draw_fronts,
-    draw_grid,
-    draw_map,
-    line,
-    map_points,
-)
 from .fronts import ABLATED
 from .lemmas import lemma_3_2
-from .nli import FIRST, INNER
 from .papers_grid import every_weight, missing, trends
-from .settings import BASELINE, BATCH, EPOCHS, LOSSES, selections
+from .settings import BASELINE, BATCH, EPOCHS, FIRST, INNER, LOSSES, selections
 from .training import STRENGTHS, network
 
 COLUMNS = ("test.accuracy", "test.ece", "test_ts.ece", "test_vs.accuracy", "test_vs.ece")
@@ -166,7 +155,7 @@ def facts(results: Results) -> dict[str, Any]:
         **_pairs_and_tiny(results),
         "fronts": every,
         "sizes": BatchSizes(every[ABLATED]),
-        "front_titles": FRONTS,
+        "front_titles": front_figures.FRONTS,
         "grid": _grid(every[ABLATED], results["grid"]),
         "trained_fronts": results["fronts"].groupby(_TRAINED, sort=False),
         "front_intervals": results["fronts-intervals"],
@@ -198,7 +187,7 @@ def _papers_regime(results: Results, runs: Runs, every: dict[str, Front]) -> dic
 def _map(results: Results, runs: Runs, every: dict[str, Front]) -> pd.DataFrame:
     """Return the regime map."""
     small = {data: runs.chosen(data) for data in EPOCHS}
-    return pd.DataFrame([*map_points(results, small, every, SentencePairs(results["nli"]))])
+    return pd.DataFrame([*front_figures.map_points(results, small, every)])
 
 
 def _two_weights(results: Results) -> pd.DataFrame:
@@ -251,10 +240,10 @@ def figures(results: Results) -> Iterator[tuple[str, Figure]]:
     """Draw scores over epochs, batch sizes, lambda and shifts, and the cost of a step."""
     runs = Runs(results)
     every = every_front(results["fronts"])
-    yield "fronts.png", draw_fronts(every)
-    yield "regimes.png", draw_map(_map(results, runs, every))
-    yield "grid.png", draw_grid(every[ABLATED], results["grid"])
-    yield "corruptions.png", draw_corruptions(results["corruptions"])
+    yield "fronts.png", front_figures.draw_fronts(every)
+    yield "regimes.png", front_figures.draw_map(_map(results, runs, every))
+    yield "grid.png", front_figures.draw_grid(every[ABLATED], results["grid"])
+    yield "corruptions.png", front_figures.draw_corruptions(results["corruptions"])
     yield "epochs.png", _epochs(runs, results["curves"])
     yield "batch-sizes.png", _batch_sizes(runs, BatchSizes(every[ABLATED]))
     yield "lambda.png", _strength(runs)
@@ -306,7 +295,9 @@ def _strength(runs: Runs) -> Figure:
     for column, (data, title) in zip(grid.T, TITLES.items(), strict=True):
         for axes, (score, name) in zip(column, SCORES.items(), strict=True):
             for loss in LOSSES:
-                line(axes, full.query("data == @data and loss == @loss"), "weight", score, loss)
+                front_figures.line(
+                    axes, full.query("data == @data and loss == @loss"), "weight", score, loss
+                )
             level = 100 * runs.of(data, BASELINE)[score].mean()
             axes.axhline(level, color=INK, linewidth=1, label="NLL")
             if score == "test.accuracy":
@@ -334,7 +325,7 @@ def _along_shifts(runs: Runs, shifted: pd.DataFrame, data: str) -> Figure:
                 at_zero = found[clean].clip(0) ** 0.5 if score == "esd" else found[clean]
                 rows = shifted.query("shift == @shift and loss == @loss")
                 rows = pd.concat([pd.DataFrame({"strength": 0.0, score: at_zero}), rows])
-                line(axes, rows, "strength", score, loss)
+                front_figures.line(axes, rows, "strength", score, loss)
         column[-1].set_xlabel(UNITS[shift])
     for axes, (label, _) in zip(grid[:, 0], SHIFTED.values(), strict=True):
         axes.set_ylabel(label)
@@ -351,9 +342,9 @@ def _batch_sizes(runs: Runs, whole: BatchSizes) -> Figure:
     for axes, (score, name) in zip(grid.T, SCORES.items(), strict=True):
         for loss, trained in SIZES.items():
             small = pd.concat([runs.of("cifar10", loss, batch=size) for size in sizes])
-            line(axes[0], small, "batch", score, loss)
+            front_figures.line(axes[0], small, "batch", score, loss)
             large = pd.concat([whole.of(loss, size) for size in trained])
-            line(axes[1], large, "batch", score, loss)
+            front_figures.line(axes[1], large, "batch", score, loss)
         level = 100 * plain[score].mean()
         axes[1].axhline(level, color=INK, linewidth=1, label="NLL, batches of 512")
         axes[1].set_xscale("log", base=2)
@@ -376,9 +367,9 @@ def _pairs(rows: pd.DataFrame) -> Figure:
         {"test.ece": "as trained", "test_ts.ece": "after one temperature"}.items(),
         strict=True,
     ):
-        for loss, (color, marker) in STYLE.items():
+        for loss, (color, marker) in front_figures.STYLE.items():
             usual = INNER.get(loss, (0.0,))[0]
-            own = shown[(shown["loss"] == loss) & (shown["inner"] == usual)]
+            own = where(shown, loss=loss, inner=usual)
             own = own if loss == BASELINE else own[own["seed"] == FIRST]
             if len(own):
                 style = {"color": color, "marker": marker, "linestyle": "", "markersize": 4}

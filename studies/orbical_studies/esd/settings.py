@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 from torch import Tensor
@@ -26,6 +27,15 @@ GRID, BEYOND_GRID = (0.6, 2.0, 6.0), (0.2, 20.0)
 WEIGHTS = (0.0, *GRID)
 BATCH, SMALLER_BATCHES = 512, (256, 128, 64)
 EPOCHS = {"mnist": 40, "cifar10": 60}
+PAPERS = (0.2, 0.4, 0.6, 0.8, *map(float, range(1, 11)))
+"""The paper's grid of lambda."""
+
+INNER = {"MMCE": (0.4, 0.2, 0.6, 0.8), "SB-ECE": (0.01, 0.0001, 0.001, 0.1), "ESD": (0.0,)}
+"""MMCE's kernel width, SB-ECE's temperature; the first is used, the others are tried (Fig. 2)."""
+
+FIRST, FRESH = 0, (1, 2, 3, 4, 5)
+"""The seed that chooses lambda, and those that decide."""
+
 FRONTS = ("cifar10", "cifar100")
 """Data sets of the fronts, with all their images."""
 
@@ -106,8 +116,20 @@ def selections(runs: pd.DataFrame, data: str) -> dict[str, Selection[float]]:
     if (BASELINE, 0.0) not in scores.index:
         return {}
     accuracy = scores["validation.accuracy"][BASELINE, 0.0]
-    return {
-        loss: select(scores.loc[loss].T.to_dict("list"), baseline_accuracy=accuracy)
-        for loss in LOSSES
-        if loss in scores.index
-    }
+    own = {loss: scores.loc[loss].reset_index() for loss in LOSSES if loss in scores.index}
+    return {loss: selected(rows, accuracy) for loss, rows in own.items()}
+
+
+def selected(
+    rows: pd.DataFrame, accuracy: float, by: Sequence[str] = ("weight",), **limit: float
+) -> Selection[Any]:
+    """Choose a setting by the paper's rule, from validation scores.
+
+    Args:
+        rows: One row a setting.
+        accuracy: Of the baseline.
+        by: Columns that make a setting; one alone is the choice itself.
+        limit: `tolerance`, the accuracy that may be lost.
+    """
+    scores = rows.set_index([*by])[["validation.accuracy", "validation.ece"]]
+    return select(scores.T.to_dict("list"), baseline_accuracy=accuracy, **limit)

@@ -51,7 +51,7 @@ class Trial:
         return f"{head}/epochs={self.epochs}/seed={self.seed}"
 
 
-def rise_and_fall(optimizer: Optimizer, steps: int) -> LRScheduler:
+def _rise_and_fall(optimizer: Optimizer, steps: int) -> LRScheduler:
     """Return the schedule of a rate that rises over the first tenth and falls to 0."""
     highest = float(optimizer.param_groups[0]["lr"])
     shape: dict[str, Any] = {"anneal_strategy": "linear", "cycle_momentum": False}
@@ -74,7 +74,7 @@ class Recipe:
     network: Callable[[], nn.Module]
     rate: float
     decay: float
-    schedule: Callable[[Optimizer, int], LRScheduler] | None = rise_and_fall
+    schedule: Callable[[Optimizer, int], LRScheduler] | None = _rise_and_fall
     kind: type[Classifiers] | None = None
 
 

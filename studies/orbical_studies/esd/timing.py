@@ -23,7 +23,7 @@ WARM_UP, REPEATS = 10, 40
 def cost(settings: Settings, results: Results) -> None:
     """Time the losses on this machine, and write the table `cost`."""
     splits = unpack(settings, results, device())
-    rows = [row for name, split in splits.items() for row in cost_rows(name, split["train"])]
+    rows = [row for name, split in splits.items() for row in _cost_rows(name, split["train"])]
     results.write("cost", rows)
 
 
@@ -44,7 +44,7 @@ def milliseconds(work: Callable[[], object], place: torch.device, repeats: int) 
     return 1000 * statistics.median(times[WARM_UP:])
 
 
-def cost_rows(data: str, split: Split) -> list[dict[str, Any]]:
+def _cost_rows(data: str, split: Split) -> list[dict[str, Any]]:
     """Time a whole training step (`step_ms`), and the loss alone forward and backward (`loss_ms`).
 
     A step with a calibration loss sees two batches; `NLL, both batches` is the likelihood on as

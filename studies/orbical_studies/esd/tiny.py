@@ -22,10 +22,10 @@ from PIL import Image
 from torch import Tensor, nn
 
 from orbical import losses
-from orbical.errors import InputError
 
 from ..framework import Results
 from ..framework import training as framework
+from ..framework.paths import existing_file
 from ..framework.training_loop import cosine, fit_epochs
 from ..networks.classifiers import CompactResNet
 from .batches import Batches, Split, as_images, objective_of, partition
@@ -76,13 +76,7 @@ def unpack(path: Path, device: torch.device, images: int | None = None) -> dict[
     Returns:
         The parts `fit`, `calibration`, `validation` and `test`.
     """
-    if not path.is_file():
-        raise InputError(
-            "work",
-            problem=f"there is no file {str(path)!r}",
-            remedy="run the step 'pack-tiny' first",
-        )
-    with zipfile.ZipFile(path) as archive:
+    with zipfile.ZipFile(existing_file(path, "work", "run the step 'pack-tiny' first")) as archive:
         names = sorted(name for name in archive.namelist() if name.lower().endswith(".jpeg"))
         classes = sorted({name.split("/")[1] for name in names})
         found = {}

@@ -37,11 +37,11 @@ from orbical.errors import InputError
 
 from ..framework import Results
 from ..framework import training as framework
-from ..framework.packs import read_pack, write_pack
-from ..networks.transformer import PairEncoder, from_bert
+from ..framework.packs import arrays_under, read_pack, write_pack
+from ..networks.sentence_pairs import PairEncoder, from_bert
 from .batches import Shuffled, Split
-from .nli import tokens_of
-from .overfitted import WEIGHTS, at_choice, later
+from .nli import TRAINING, split, tokens_of, with_fewer_tokens
+from .overfitted import WEIGHTS, at_choice, trials_in_regime
 from .quick_training import Recipe, fit
 from .scaling import Scaled, interval_row, scores
 from .settings import BASELINE, BATCH, Settings
@@ -78,8 +78,6 @@ def pack_transformer(settings: Settings, results: Results) -> None:
     """Write tokens and labels of all pairs, and the weights in half precision."""
     from safetensors.numpy import load_file
     from tokenizers import Tokenizer
-
-    from .nli_packing import TRAINING, split, with_fewer_tokens
 
     model = _package_file("model/model.safetensors")
     tokenizer = Tokenizer.from_file(str(model.with_name("tokenizer.json")))
@@ -123,7 +121,7 @@ def unpack(path: Path, device: torch.device, pairs: int | None = None) -> Pairs:
     """Read the packed pairs, of each part the first ones if a number is given."""
     arrays = read_pack(path)
     parts = {name: Split(*part) for name, part in tokens_of(arrays, device, pairs)}
-    kept = {n.removeprefix("weights/"): a for n, a in arrays.items() if n.startswith("weights/")}
+    kept = arrays_under(arrays, "weights/")
     state = {name: torch.from_numpy(each.astype(np.float32)) for name, each in kept.items()}
     tokens, width = state["words.weight"].shape
     network = PairEncoder(
@@ -153,7 +151,7 @@ def planned(data: str, rows: Sequence[Mapping[str, Any]], *, epochs: int = EPOCH
     plain = [row for row in rows if (row["loss"], row["seed"]) == (BASELINE, FIRST)]
     rate = max(plain, key=lambda row: row["validation.accuracy"])["rate"]
     own = pd.DataFrame([row for row in rows if row["rate"] == rate])
-    return later(partial(Trial, data, rate, epochs=epochs), own, WEIGHTS)
+    return trials_in_regime(partial(Trial, data, rate, epochs=epochs), own, WEIGHTS)
 
 
 def trained(rows: pd.DataFrame, data: str) -> dict[str, pd.DataFrame]:

@@ -8,4 +8,4 @@ from __future__ import annotations
 
 from ..framework import Settings, Study
 
-study = Study("examples", __doc__, Settings(), {}, report=f"{__name__}.report")
+study = Study.of_package(__name__, "examples", Settings(), {})

@@ -7,17 +7,8 @@ import math
 import numpy as np
 from scipy.stats import truncnorm
 
+from orbical import bounds
 from orbical.actions import Points
-from orbical.bounds import (
-    Comparison,
-    OrbitTable,
-    ValueTable,
-    classification,
-    compare_groups,
-    match_invariants,
-    match_orbits,
-    regression,
-)
 from orbical.groups import Group, cyclic, flips, from_matrices, permutations
 
 Array = np.ndarray
@@ -39,14 +30,14 @@ def example_1(mean: float, corner: float = 0.8, rows: int = 20_000) -> dict[str,
     # A fixed shuffle makes height and confidence independent.
     height = (np.random.default_rng(0).permutation(rows) + 0.5) / rows
     majority = corner - (corner - 0.5) * height
-    table = OrbitTable(np.stack([majority, 1 - majority], 1) / rows, confidence)
-    bounds = classification(table, bins=100)
-    exact = classification(table)
+    table = bounds.OrbitTable(np.stack([majority, 1 - majority], 1) / rows, confidence)
+    found = bounds.classification(table, bins=100)
+    exact = bounds.classification(table)
     return {
         "prop1": float(exact["prop1"]),
         "fiber_free": float(exact["fiber_free"]),
-        "sharp_lower": float(bounds["forced_ece"]),
-        "sharp_upper": float(bounds["sharp_upper"]),
+        "sharp_lower": float(found["forced_ece"]),
+        "sharp_upper": float(found["sharp_upper"]),
         "sum_of_dissent": 1 - table.accuracy_ceiling,
         "least_dissent_of_an_orbit": float(table.dissent.min()),
     }
@@ -74,7 +65,7 @@ def example_2(right: float, left: float) -> dict[str, float]:
     x, label = circle()
     mirror = from_matrices(plane=[np.eye(2), np.diag([1.0, -1.0])])
     confidence = np.where(x[:, 0] > 0, right, left)
-    return _binary(OrbitTable.from_data(x, label, mirror, confidence=confidence))
+    return _binary(bounds.OrbitTable.from_data(x, label, mirror, confidence=confidence))
 
 
 def example_3(confidence: float) -> dict[str, float]:
@@ -84,19 +75,19 @@ def example_3(confidence: float) -> dict[str, float]:
     0.7
     """
     x, label = circle()
-    orbit = match_invariants(np.linalg.norm(x, axis=1), tolerance=1e-9).orbit
-    return _binary(OrbitTable.from_labels(orbit, label, confidence=np.full(20, confidence)))
+    orbit = bounds.match_invariants(np.linalg.norm(x, axis=1), tolerance=1e-9).orbit
+    return _binary(bounds.OrbitTable.from_labels(orbit, label, confidence=np.full(20, confidence)))
 
 
-def _binary(table: OrbitTable) -> dict[str, float]:
-    bounds = classification(table)
+def _binary(table: bounds.OrbitTable) -> dict[str, float]:
+    found = bounds.classification(table)
     return {
         "ceiling": table.accuracy_ceiling,
-        "cor2": float(bounds["cor2"]),
-        "fiber_free": float(bounds["fiber_free"]),
+        "cor2": float(found["cor2"]),
+        "fiber_free": float(found["fiber_free"]),
         "one_minus_dissent": 1 - float(table.dissent.sum()),
-        "sharp_upper": float(bounds["sharp_upper"]),
-        "sharp_lower": float(bounds["forced_ece"]),
+        "sharp_upper": float(found["sharp_upper"]),
+        "sharp_lower": float(found["forced_ece"]),
     }
 
 
@@ -107,7 +98,7 @@ def example_4() -> dict[str, float]:
     {'accuracy_ceiling': 0.0833, 'accuracy_floor': 0.0833, 'error': 0.9167}
     """
     angle = np.deg2rad(np.arange(0, 360, 30))
-    table = OrbitTable.from_data(
+    table = bounds.OrbitTable.from_data(
         np.stack([np.cos(angle), np.sin(angle)], 1), np.arange(12), cyclic(12)
     )
     return {
@@ -127,13 +118,13 @@ def example_5() -> dict[str, float]:
     points = np.random.default_rng(0).normal(size=(4, 2))
     x = points[group.parts["rows"]]
     label = (group.parts["rows"][:, 0] != 0).astype(int)
-    orbits = match_orbits(x, group, action=Points())
+    orbits = bounds.match_orbits(x, group, action=Points())
     # Its gradient vanishes nowhere, as Prop 5 asks; sums differ between orders by rounding.
     confidence = (0.75 + 0.1 * (x - points).sum((1, 2))).round(12)
-    table = OrbitTable.from_labels(
+    table = bounds.OrbitTable.from_labels(
         orbits.orbit, label, confidence=confidence, predicted=np.ones(24, int)
     )
-    bounds = classification(table)
+    found = bounds.classification(table)
     ones = np.ones((1, 4))
     singular = [np.linalg.svd(matrix, compute_uv=False).max() for matrix in (ones, ones.T @ ones)]
     lipschitz = singular[0] * (1 + singular[1])
@@ -142,8 +133,8 @@ def example_5() -> dict[str, float]:
         "accuracy_floor": table.accuracy_floor,
         "lipschitz": float(lipschitz),
         "printed_bound": table.accuracy_floor**2 / 2 / float(lipschitz),
-        "ece_of_the_calibrated_model": float(bounds["ece"]),
-        "sharp_lower": float(bounds["forced_ece"]),
+        "ece_of_the_calibrated_model": float(found["ece"]),
+        "sharp_lower": float(found["forced_ece"]),
     }
 
 
@@ -157,22 +148,22 @@ def example_6(norm: float) -> dict[str, float]:
     0.0625
     """
     half = math.sqrt(math.pi) / 2  # so that the variance of f on {b, c} is pi / 4
-    table = ValueTable(
+    table = bounds.ValueTable(
         orbit=np.array([0, 0, 1, 1, 2]),
         value=np.array([0.0, 0.0, -half, half, 0.0]),
         mass=np.array([0.125, 0.125, 0.125, 0.125, 0.5]),
         variance=np.array([1, 1, 1, 1, 2.0]) * norm * math.pi / 2,
     )
-    bounds = regression(table)
+    found = bounds.regression(table)
     return {
-        "error_floor": float(bounds["thm2"]),
-        "error_on_the_first_fiber": float(bounds["thm2"]) / 0.5,
-        "thm6_minimized": float(bounds["thm6_minimized"]),
-        "gence_floor_if_calibrated": bounds.about["gence_if_calibrated"],
+        "error_floor": float(found["thm2"]),
+        "error_on_the_first_fiber": float(found["thm2"]) / 0.5,
+        "thm6_minimized": float(found["thm6_minimized"]),
+        "gence_floor_if_calibrated": found.about["gence_if_calibrated"],
     }
 
 
-def symmetries_of_the_circle() -> Comparison:
+def symmetries_of_the_circle() -> bounds.Comparison:
     """Compare candidate symmetries on the twenty points: which would be safe?
 
     >>> [row["group"] for row in symmetries_of_the_circle().rows()]
@@ -182,7 +173,7 @@ def symmetries_of_the_circle() -> Comparison:
     def mirror(*signs: float) -> Group:
         return from_matrices(plane=[np.eye(2), np.diag(signs)])
 
-    return compare_groups(
+    return bounds.compare_groups(
         circle(),
         {
             "mirror in x": mirror(1.0, -1.0),

@@ -10,10 +10,9 @@ from .formatting import count, fixed, number, percent, spread, table, verdict
 from .paths import Paths
 from .results import Results, rows_of, where
 from .settings import Settings, TrainingSettings, option
-from .study import Study, deferred, deferred_steps
+from .study import Study
 
 __all__ = [
-    "Paths", "Results", "Settings", "Study", "TrainingSettings", "count", "deferred",
-    "deferred_steps", "fixed", "number", "option", "percent", "rows_of", "spread", "table",
-    "verdict", "where",
+    "Paths", "Results", "Settings", "Study", "TrainingSettings", "count", "fixed", "number",
+    "option", "percent", "rows_of", "spread", "table", "verdict", "where",
 ]  # fmt: skip

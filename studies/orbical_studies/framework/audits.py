@@ -10,22 +10,14 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from orbical.errors import InputError
-
-from .paths import CHECKOUT
+from .paths import CHECKOUT, existing_file
 
 FOLDER = CHECKOUT / "audits" / "results"
 
 
 def audit_rows(name: str, table: str) -> Iterator[dict[str, Any]]:
     """Yield the rows of a table of an audit, an interval as three columns."""
-    path = FOLDER / f"{name}.json"
-    if not path.is_file():
-        raise InputError(
-            "results",
-            problem=f"there is no file {str(path)!r}",
-            remedy=f"run: make audit NAME={name}",
-        )
+    path = existing_file(FOLDER / f"{name}.json", "results", f"run: make audit NAME={name}")
     for row in json.loads(path.read_text("utf-8"))["tables"][table]["rows"]:
         yield _flat(row)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from orbical.errors import InputError
+from .paths import existing_file
 
 
 def write_pack(path: Path, arrays: Mapping[str, NDArray]) -> None:
@@ -25,11 +25,16 @@ def write_pack(path: Path, arrays: Mapping[str, NDArray]) -> None:
     np.savez_compressed(path, **arrays)  # type: ignore[arg-type]
 
 
-def read_pack(path: Path) -> dict[str, NDArray]:
-    """Read what `write_pack` wrote."""
-    if not path.is_file():
-        raise InputError(
-            "work", problem=f"there is no file {str(path)!r}", remedy="run the step 'pack' first"
-        )
-    with np.load(path, allow_pickle=False) as file:
+def read_pack(path: Path, step: str = "pack") -> dict[str, NDArray]:
+    """Read what `write_pack` wrote; without the file, name the step that writes it."""
+    with np.load(existing_file(path, "work", f"run the step {step!r} first")) as file:
         return dict(file)
+
+
+def arrays_under(arrays: Mapping[str, NDArray], head: str) -> dict[str, NDArray]:
+    """Choose the arrays whose names begin with a head, and leave the head out.
+
+    >>> arrays_under({"weights/bias": np.zeros(1), "labels": np.zeros(2)}, "weights/")
+    {'bias': array([0.])}
+    """
+    return {n.removeprefix(head): part for n, part in arrays.items() if n.startswith(head)}

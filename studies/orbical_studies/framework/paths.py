@@ -10,6 +10,19 @@ from orbical.errors import InputError
 CHECKOUT = Path(__file__).resolve().parents[3]
 
 
+def existing_file(path: Path, argument: str, remedy: str) -> Path:
+    """Return the path of a file; refuse an argument if there is no such file.
+
+    Args:
+        path: Of the file.
+        argument: What the error names.
+        remedy: What to do about it.
+    """
+    if not path.is_file():
+        raise InputError(argument, problem=f"there is no file {str(path)!r}", remedy=remedy)
+    return path
+
+
 @dataclass(frozen=True)
 class Paths:
     """The files of one study.

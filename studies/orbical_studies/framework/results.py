@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orbical.errors import InputError
+from .paths import existing_file
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -40,14 +40,8 @@ class Results:
         if name not in self._read:
             import pandas as pd
 
-            if name not in self:
-                raise InputError(
-                    "results",
-                    problem=f"there is no file {str(self._path(name))!r}",
-                    remedy="run the study first",
-                )
             self._read[name] = pd.read_csv(
-                self._path(name),
+                existing_file(self._path(name), "results", "run the study first"),
                 keep_default_na=False,  # a method may be called "None" or "NA"
                 na_values=["", "nan"],
             )

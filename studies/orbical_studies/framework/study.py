@@ -17,34 +17,6 @@ if TYPE_CHECKING:
 Step = Callable[[Any, Results], None]
 
 
-def deferred(path: str) -> Step:
-    """Return a step that is imported when it runs, as its module may need packages others do not.
-
-    Args:
-        path: `package.module:function`.
-
-    Example:
-        >>> deferred("builtins:print")("settings", "results")
-        settings results
-    """
-    return partial(_run, path)
-
-
-def _run(path: str, settings: Any, results: Results) -> None:
-    module, _, name = path.partition(":")
-    getattr(importlib.import_module(module), name)(settings, results)
-
-
-def deferred_steps(package: str, paths: Mapping[str, str]) -> dict[str, Step]:
-    """Return the steps of a study's package, each imported when it runs.
-
-    Args:
-        package: Import path.
-        paths: Name of a step to `module:function`, a module of the package.
-    """
-    return {name: deferred(f"{package}.{path}") for name, path in paths.items()}
-
-
 @dataclass(frozen=True)
 class Study:
     """A study: its settings, its steps, and the module that reports on its results.
@@ -67,6 +39,29 @@ class Study:
     report: str
     palette: int | None = None
 
+    @classmethod
+    def of_package(
+        cls, package: str, name: str, settings: Settings, steps: Mapping[str, str], **look: Any
+    ) -> Study:
+        """Return the study of a package, described by its docstring, with the module `report`.
+
+        Args:
+            package: Import path.
+            name: As the command line and the files know it.
+            settings: The default settings.
+            steps: Name to `module:function`, a module of the package that is imported when the step
+                runs, as it may need packages that others do not.
+            look: `palette`, the number of colors of the stored figures.
+
+        Example:
+            >>> study = Study.of_package("json", "texts", Settings(), {"read": "decoder:scan"})
+            >>> study.report, *study.steps
+            ('json.report', 'read')
+        """
+        description = str(importlib.import_module(package).__doc__)
+        deferred = {step: partial(_run, f"{package}.{path}") for step, path in steps.items()}
+        return cls(name, description, settings, deferred, f"{package}.report", **look)
+
     def facts(self, results: Results) -> dict[str, Any]:
         """Return what the page's template refers to: numbers, series, data frames, functions."""
         return dict(importlib.import_module(self.report).facts(results))
@@ -78,3 +73,8 @@ class Study:
         with styled():
             draw = getattr(importlib.import_module(self.report), "figures", None)
             yield from draw(results) if draw else ()
+
+
+def _run(path: str, settings: Any, results: Results) -> None:
+    module, _, name = path.partition(":")
+    getattr(importlib.import_module(module), name)(settings, results)

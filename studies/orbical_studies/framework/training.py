@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,10 +15,13 @@ from torch import nn
 from orbical.errors import InputError
 from orbical.zoo.layout import memory_format
 
-from ..trials import FILE, Trials, read_lines
-from ..workers import run_jobs
+from .packs import read_pack
+from .paths import existing_file
 from .settings import TrainingSettings
+from .workers import run_jobs
 
+FILE = "trials.jsonl"
+Trial = TypeVar("Trial")
 Network = TypeVar("Network", bound=nn.Module)
 Trained = tuple[Mapping[str, Any], Mapping[str, np.ndarray]]
 Plan = Callable[[Sequence[Mapping[str, Any]]], Iterable[Any]]
@@ -120,6 +124,63 @@ class Stack(tuple[Any, ...]):
         return ", ".join(map(str, self))
 
 
+class Trials:
+    """The finished trainings of a folder, a line of JSON each: a run goes on from there.
+
+    A line that a kill cut off is as if it had never been written.
+
+    Args:
+        folder: of the results; made where absent.
+
+    Attributes:
+        rows: one a training.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Trials(Path(folder)).add({"name": "plain", "accuracy": 0.9})
+    ...     Trials(Path(folder)).waiting(["plain", "turned", "other"], only="t")
+    ['turned', 'other']
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path = folder / FILE
+        written = self.path.read_text() if self.path.is_file() else ""
+        if not written.endswith("\n") and written:
+            self.path.write_text(written[: written.rfind("\n") + 1])
+        self.rows = read_lines(self.path) if written else []
+
+    def waiting(self, trials: Iterable[Trial], only: str = "") -> list[Trial]:
+        """Choose the trials that are not finished, of those whose name contains `only`."""
+        done = {row["name"] for row in self.rows}
+        return [trial for trial in trials if str(trial) not in done and only in str(trial)]
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Write the results of one training."""
+        with self.path.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        self.rows.append(row)
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """Read a file of lines of JSON; a last one that a kill cut off is left out.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "results.jsonl"
+    ...     _ = path.write_text('{"name": "plain"}\\n{"name": "tur')
+    ...     read_lines(path)
+    [{'name': 'plain'}]
+    """
+    *whole, _ = existing_file(path, "work", "run the step 'train' first").read_text().split("\n")
+    try:
+        return [json.loads(line) for line in whole]
+    except json.JSONDecodeError as broken:
+        raise InputError(
+            "work", f"lines of JSON in {str(path)!r}", repr(broken.doc[:80])
+        ) from broken
+
+
 def read_rows(work: Path) -> list[dict[str, Any]]:
     """Read a row of each training that `train` ran, its name and its scores."""
     return read_lines(work / FILE)
@@ -137,8 +198,7 @@ def collected(*folders: Path) -> list[dict[str, Any]]:
 
 def read_arrays(work: Path, trial: Any) -> dict[str, np.ndarray]:
     """Read the arrays of a trial."""
-    with np.load(arrays_file(work, trial)) as file:
-        return dict(file)
+    return read_pack(arrays_file(work, trial), "train")
 
 
 def read_trained(

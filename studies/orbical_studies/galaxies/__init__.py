@@ -10,7 +10,7 @@ Calibration for Equivariant Functions".
 
 from __future__ import annotations
 
-from ..framework import Study, deferred_steps
+from ..framework import Study
 from .settings import Settings
 
 STEPS = {
@@ -18,11 +18,10 @@ STEPS = {
     "train": "training:train",
     "collect": "collecting:collect",
     "sizes": "collecting:sizes",
-    "kinds": "kinds:write_kinds",
-    "coverage": "simulation:coverage",
+    "kinds": "other_catalog:write_kinds",
+    "coverage": "contrasts:coverage",
     "pack-paper": "papers_size:pack_paper",
     "train-paper": "papers_size:train_paper",
     "collect-paper": "papers_size:collect_paper",
 }
-steps = deferred_steps(__name__, STEPS)
-study = Study("galaxies", __doc__, Settings(), steps, report=f"{__name__}.report", palette=256)
+study = Study.of_package(__name__, "galaxies", Settings(), STEPS, palette=256)

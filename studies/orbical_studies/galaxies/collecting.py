@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -15,16 +16,13 @@ from orbical import calibration
 
 from ..framework import Results
 from ..framework.training import read_arrays, read_rows
-from .contrasts import Pair, centered, contrast_rows, orders
+from .contrasts import Pair, centered, contrast_rows, measures, orders
 from .contrasts import sizes as equal_sizes
 from .matching import bound_rows, neighbor_rows
+from .other_catalog import shift_rows
 from .packing import Split, unpack
 from .settings import BLURS, FIELDS, ORDERS, PHOTOGRAPHS, Settings, Trial, trials
-from .shift import shift_rows
-from .training import ANGLES, BATCH, BINS
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from .training import ANGLES, BATCH
 
 # Networks whose curves over the circle are kept.
 DRAWN = ("cyclic:1", "cyclic:2", "cyclic:4", "cyclic:8", "cyclic:12", "dihedral:12")
@@ -58,7 +56,7 @@ def collect(settings: Settings, results: Results) -> None:
         results.write("contrasts", centered(results["contrasts"], results["results"]))
         return
     results.write("results", measured)
-    results.write("angles", angle_rows(results, found))
+    results.write("angles", _angle_rows(results, found))
     results.write("contrasts", compared(pairs, orders))
     tested = {trial.data for trial in found}
     if photographs := [name for name in PHOTOGRAPHS if name in tested]:
@@ -97,10 +95,8 @@ def compared(pairs: Mapping[Trial, Pair], compare: Callable[..., Any]) -> list[R
     return [row for name, own in outputs.items() for row in contrast_rows(name, own, compare)]
 
 
-def merged(earlier: DataFrame, measured: list[Row]) -> DataFrame:
+def merged(earlier: pd.DataFrame, measured: list[Row]) -> pd.DataFrame:
     """Replace and extend the rows of an earlier table, in the study's order."""
-    import pandas as pd
-
     both = pd.concat([earlier, pd.DataFrame(measured)]).drop_duplicates(KEY, keep="last")
     columns = both[["data", "blur", "family", "order", "seed"]].itertuples(index=False, name=None)
     places = [(list(BLURS).index(data), *others) for data, *others in columns]
@@ -136,31 +132,8 @@ def result_row(trial: Trial, scores: Row, pair: Pair, splits: Mapping[str, Split
     return head | measures(*pair) | {name: scores[name] for name in KEPT}
 
 
-def measures(confidence: Tensor, correct: Tensor) -> Row:
-    """Measure accuracy, ECE, ESD and confidence minus accuracy, with intervals."""
-    row: Row = {"galaxies": len(correct), "confidence": float(confidence.mean())}
-    found = {
-        "accuracy": calibration.share_interval(correct, confidence),
-        "ece": calibration.interval("ece", confidence, correct, bins=BINS),
-        "esd": calibration.interval("esd", confidence, correct),
-        "overconfidence": calibration.mean_interval(
-            confidence.double() - correct.double(),
-            torch.zeros_like(confidence),
-            confidence * (1 - confidence),
-        ),
-    }
-    for name, interval in found.items():
-        row[name] = float(interval.value)
-        row[f"{name}_low"], row[f"{name}_high"] = float(interval.low), float(interval.high)
-    row["ece_calibrated"] = float(found["ece"].calibrated)
-    row["ece_calibrated_high"] = float(found["ece"].calibrated_high)
-    return row
-
-
-def angle_rows(results: Results, trials: Iterable[Trial]) -> DataFrame:
+def _angle_rows(results: Results, trials: Iterable[Trial]) -> pd.DataFrame:
     """Compute accuracy, confidence and ECE over the circle: mean over seeds, and their range."""
-    import pandas as pd
-
     columns, angles = ["accuracy", "confidence", "ece"], 360 * np.arange(ANGLES) / ANGLES
     curves = [
         pd.DataFrame(_arrays(results, trial)["curves"].T.numpy(), columns=columns).assign(

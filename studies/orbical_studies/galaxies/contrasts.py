@@ -6,26 +6,26 @@ that the bias of a resampled ECE, which all networks share, does not move it.
 
 An estimate is an array `[measures, 1 + draws]`: the value on the test set, then the draws. What is
 compared is a function of the estimates of all networks of a data set: `orders` or `sizes`.
+`coverage` measures how often the intervals contain the truth, on simulated networks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
 from orbical import calibration
 
-from ..resampling import interval, over_seeds, resampled_rows
-from .settings import EQUALS, FAMILIES, PLAIN
+from ..framework import Results
+from ..framework.statistics import DRAWS, interval, over_seeds, resampled_rows
+from .settings import EQUALS, FAMILIES, PLAIN, Settings
 from .training import BINS
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 Pair = tuple[Tensor, Tensor]
 Found = Mapping[tuple[str, float], np.ndarray]  # estimates by network and blur
@@ -38,6 +38,27 @@ MEASURES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "esd": calibration.esd,
     "overconfidence": lambda confidence, correct: (confidence.double() - correct.double()).mean(-1),
 }
+
+
+def measures(confidence: Tensor, correct: Tensor) -> dict[str, Any]:
+    """Measure accuracy, ECE, ESD and confidence minus accuracy, with intervals."""
+    row: dict[str, Any] = {"galaxies": len(correct), "confidence": float(confidence.mean())}
+    found = {
+        "accuracy": calibration.share_interval(correct, confidence),
+        "ece": calibration.interval("ece", confidence, correct, bins=BINS),
+        "esd": calibration.interval("esd", confidence, correct),
+        "overconfidence": calibration.mean_interval(
+            confidence.double() - correct.double(),
+            torch.zeros_like(confidence),
+            confidence * (1 - confidence),
+        ),
+    }
+    for name, one in found.items():
+        row[name] = float(one.value)
+        row[f"{name}_low"], row[f"{name}_high"] = float(one.low), float(one.high)
+    row["ece_calibrated"] = float(found["ece"].calibrated)
+    row["ece_calibrated_high"] = float(found["ece"].calibrated_high)
+    return row
 
 
 def estimated(seeds: Sequence[Pair], images: Tensor, generator: np.random.Generator) -> np.ndarray:
@@ -84,19 +105,19 @@ def contrast_rows(
         Rows with `family`, `blur`, `measure`, `contrast` and the value with its interval. The
         family `both` at the blur `all` is the mean over families and blurs, draw by draw.
     """
-    images = resampled_rows(len(next(iter(outputs.values()))[0][0]))
+    images = torch.from_numpy(resampled_rows(len(next(iter(outputs.values()))[0][0])))
     generator = np.random.default_rng(0)
     found = {key: estimated(seeds, images, generator) for key, seeds in outputs.items()}
     return [
         {"data": data, "family": family, "blur": blur, "measure": measure, "contrast": name}
         | interval(estimate[place])._asdict()
-        for contrasts in with_means([*compare(found)])
+        for contrasts in _with_means([*compare(found)])
         for place, measure in enumerate(MEASURES)
         for family, blur, name, estimate in contrasts
     ]
 
 
-def with_means(apart: list[Contrast]) -> tuple[list[Contrast], list[Contrast]]:
+def _with_means(apart: list[Contrast]) -> tuple[list[Contrast], list[Contrast]]:
     """Return contrasts, and for each name the mean over families and blurs."""
     means: list[Contrast] = []
     for name in dict.fromkeys(name for _, _, name, _ in apart):
@@ -168,7 +189,7 @@ def _over_blurs(found: Found) -> Iterator[Contrast]:
             yield family, ends[1], "blur", dim - sharp
 
 
-def centered(contrasts: DataFrame, results: DataFrame) -> DataFrame:
+def centered(contrasts: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
     """Shift contrasts of orders to the networks of a table of results, which may have more seeds.
 
     The widths of their intervals stay: they are those of the seeds that were compared.
@@ -177,14 +198,12 @@ def centered(contrasts: DataFrame, results: DataFrame) -> DataFrame:
         contrasts: Rows of `contrast_rows`.
         results: Measures of each network and seed.
     """
-    import pandas as pd
-
     key = ["data", "family", "blur", "measure", "contrast"]
     rows = []
     for data, some in results.groupby("data", sort=False):
         means = some.groupby(["network", "blur"], sort=False)[[*MEASURES]].mean()
         found = {where: each.to_numpy()[:, None] for where, each in means.iterrows()}
-        for part in with_means([*orders(found)]):
+        for part in _with_means([*orders(found)]):
             rows += [
                 (data, family, str(blur), measure, name, float(value))
                 for family, blur, name, estimate in part
@@ -200,3 +219,77 @@ def centered(contrasts: DataFrame, results: DataFrame) -> DataFrame:
 def _number(blur: float | str) -> float | str:
     """Read a blur from a table, where one of all blurs makes the column one of texts."""
     return blur if blur == "all" else float(blur)
+
+
+GALAXIES, SEEDS = 600, 3
+LEAST, MOST = 0.34, 0.999  # confidences of three classes
+SEED_SPREAD = 0.01  # deviation over seeds of the skill, and of the confidence beyond it
+OVERCONFIDENCE = (0.0, 0.05)
+World = tuple[np.ndarray, np.ndarray]  # skill and luck on each galaxy, shared by all networks
+
+
+def coverage(settings: Settings, results: Results) -> None:
+    """Write the table `coverage`."""
+    results.write("coverage", coverage_rows(settings.worlds))
+
+
+def coverage_rows(worlds: int, draws: int = DRAWS) -> list[dict[str, Any]]:
+    """Count the worlds in which an interval contains the true difference of two networks.
+
+    In a world the test galaxies have a difficulty that all networks share; each seed differs a
+    little in skill, in confidence and in which galaxies it classifies correctly. One network is
+    calibrated except for the differences between its seeds, the other too confident.
+
+    Returns:
+        Rows with `overconfidence`, `measure`, `worlds` and `covered`, the share of the worlds.
+    """
+    rows = []
+    for more in OVERCONFIDENCE:
+        random = np.random.default_rng(0)
+        truth = true_differences(more, random)
+        covered = dict.fromkeys(truth, 0)
+        for number in range(worlds):
+            world = _world(random, GALAXIES)
+            images = torch.from_numpy(resampled_rows(GALAXIES, draws, seed=number))
+            one, other = (
+                estimated(_network(extra, world, random), images, random) for extra in (more, 0.0)
+            )
+            for name, true in truth.items():
+                _, low, high = interval((other - one)[[*MEASURES].index(name)])
+                covered[name] += low <= true <= high
+        rows += [
+            {"overconfidence": more, "measure": name, "worlds": worlds, "covered": count / worlds}
+            for name, count in covered.items()
+        ]
+    return rows
+
+
+def true_differences(more: float, random: np.random.Generator) -> dict[str, float]:
+    """Compute the calibrated network minus the other, over many seeds and galaxies."""
+    if not more:
+        return {"accuracy": 0.0, "esd": 0.0, "overconfidence": 0.0}
+    world = _world(random, 50_000)
+    one, other = (_network(extra, world, random, seeds=40) for extra in (more, 0.0))
+
+    def mean(name: str, pairs: list[Pair]) -> float:
+        return float(np.mean([float(MEASURES[name](*pair)) for pair in pairs]))
+
+    apart = {name: mean(name, other) - mean(name, one) for name in ("esd", "overconfidence")}
+    return apart | {"accuracy": 0.0}
+
+
+def _world(random: np.random.Generator, count: int) -> World:
+    return np.clip(random.beta(4, 1.2, size=count), LEAST, MOST), random.random(count)
+
+
+def _network(
+    more: float, world: World, random: np.random.Generator, seeds: int = SEEDS
+) -> list[Pair]:
+    skill, luck = world
+    pairs = []
+    for _ in range(seeds):
+        own_skill = np.clip(skill + random.normal(0, SEED_SPREAD), LEAST, MOST)
+        own_luck = np.where(random.random(len(skill)) < 0.15, random.random(len(skill)), luck)
+        confidence = np.clip(own_skill + more + random.normal(0, SEED_SPREAD), LEAST, MOST)
+        pairs.append((torch.from_numpy(confidence), torch.from_numpy(own_luck < own_skill)))
+    return pairs

@@ -122,10 +122,10 @@ def train_paper(settings: Settings, results: Results) -> None:
     """Train both heads of all groups."""
     apart = results.apart(FOLDER)
     setup = partial(unpack, apart, training.device())
-    training.train(trials(settings), settings, apart.work, setup, run_paper)
+    training.train(trials(settings), settings, apart.work, setup, _run_paper)
 
 
-def run_paper(splits: dict[str, Split], trial: PaperTrial) -> training.Trained:
+def _run_paper(splits: dict[str, Split], trial: PaperTrial) -> training.Trained:
     """Train one network and measure it."""
     return run(splits, trial, RECIPES[trial.head])
 

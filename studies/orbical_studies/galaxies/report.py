@@ -14,9 +14,9 @@ from scipy.stats import t as student_t
 
 from orbical.figures import LINES, MODELS, SOFT
 
-from ..framework import Results, fixed, verdict
+from ..framework import Results, fixed, verdict, where
 from ..framework.drawing import legend_outside, subplots
-from ..resampling import effect, simultaneous
+from ..framework.statistics import effect, simultaneous
 from .settings import EQUALS, PHOTOGRAPHS, PLAIN
 
 TITLES = {"efigi": "EFIGI", "galaxyzoo2": "Galaxy Zoo 2", "generated": "generated"}
@@ -138,12 +138,12 @@ def facts(results: Results) -> dict[str, Any]:
     photographs = rows[rows["data"].isin(PHOTOGRAPHS)]
     decided = in_points(deciding(results["contrasts"]))
     each = in_points(results["contrasts"].query("family != 'both' and measure != 'overconfidence'"))
-    where = ["data", "family", "blur"]
-    spread = photographs.groupby([*where, "order"])["ece"].mean().groupby(where)
+    place, chance = ["data", "family", "blur"], ["accuracy", "overconfidence"]
+    spread = photographs.groupby([*place, "order"])["ece"].mean().groupby(place)
     ranks = rows[["ece", "refitted_ece"]].groupby(rows["data"]).rank().groupby(rows["data"])
 
     def contrast(found: pd.DataFrame, name: str, *measures: str) -> pd.DataFrame:
-        return found[(found["contrast"] == name) & found["measure"].isin(measures)]
+        return found.query("contrast == @name and measure in @measures")
 
     return {
         "titles": TITLES,
@@ -160,10 +160,10 @@ def facts(results: Results) -> dict[str, Any]:
         "means": partial(contrast, decided[decided["data"].isin(PHOTOGRAPHS)]),
         "comparisons": len(decided),
         "spoiled": decided[decided["data"] == "generated"],
-        "places": list(each[where].drop_duplicates().itertuples(index=False, name=None)),
-        "shown": each.set_index([*where, "measure", "contrast"])["shown"],
+        "places": list(each[place].drop_duplicates().itertuples(index=False, name=None)),
+        "shown": each.set_index([*place, "measure", "contrast"])["shown"],
         "ranges": spread.max() - spread.min(),
-        "widths": photographs.groupby(where)["ece_width"].mean(),
+        "widths": photographs.groupby(place)["ece_width"].mean(),
         "sharp": rows[rows["blur"] == 0].groupby(["data", "short"]),
         "defects": photographs[photographs["short"] != "plain"].groupby("short")["defect_group"],
         "correlations": ranks.corr().xs("ece", level=1)["refitted_ece"],
@@ -181,22 +181,19 @@ def facts(results: Results) -> dict[str, Any]:
         "effect": _effect,
         "trained": sizes,
         "kinds": kinds,
-        "kind": kinds[(kinds["data"] != kinds["tested"]) & ~kinds["moved"]]
-        .set_index("data")
-        .to_dict("index"),
-        "own": kinds[(kinds["data"] == kinds["tested"]) & ~kinds["moved"]],
-        "turned": kinds[(kinds["data"] == kinds["tested"]) & kinds["moved"]]["extrinsic"],
+        "kind": kinds.query("data != tested and not moved").set_index("data").to_dict("index"),
+        "own": kinds.query("data == tested and not moved"),
+        "turned": kinds.query("data == tested and moved")["extrinsic"],
         "pairs": _single_pairs(results["shift_contrasts"]),
-        "chance": shift.query("data == 'efigi' and tested == 'galaxyzoo2'")
-        .groupby("network")[["accuracy", "overconfidence"]]
-        .mean(),
-        "sizes": sizes.assign(network=sizes["network"].map(sized)).groupby(
-            ["data", "network"], sort=False
-        ),
-        "shift": shift.assign(network=shift["network"].map(sized)).groupby(
-            ["data", "network", "tested"], sort=False
-        ),
+        "chance": where(shift, data="efigi", tested="galaxyzoo2").groupby("network")[chance].mean(),
+        "sizes": _by_size(sizes, "data", "network"),
+        "shift": _by_size(shift, "data", "network", "tested"),
     }
+
+
+def _by_size(rows: pd.DataFrame, *keys: str) -> Any:
+    """Group the comparison of sizes, its networks named."""
+    return rows.assign(network=rows["network"].map(sized)).groupby([*keys], sort=False)
 
 
 def _effect(row: Any) -> str:

@@ -52,12 +52,12 @@ class Recipe:
     height: Callable[[int, int, int], float]
 
 
-def rise_and_cosine(step: int, steps: int, epoch: int) -> float:
+def _rise_and_cosine(step: int, steps: int, epoch: int) -> float:
     """Return a short rise, then half a cosine down to 0."""
     return min(1.0, (step + 1) / WARM_UP) * 0.5 * (1 + math.cos(step / steps * math.pi))
 
 
-OURS = Recipe(GroupCNN, RATE, rise_and_cosine)
+OURS = Recipe(GroupCNN, RATE, _rise_and_cosine)
 
 
 def run(

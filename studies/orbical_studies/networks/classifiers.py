@@ -80,15 +80,13 @@ class ResidualBlock(nn.Module):
 class CompactResNet(nn.Module):
     """A residual network that halves the image early, so that its time goes into wide layers.
 
-    A 3 x 3 stem, then one group of basic blocks a width, each group halving the image, a global
-    average and a linear layer. With the default widths and one block a group it has 1.2 million
-    parameters and 45 million multiplications an image of 32 x 32.
+    A 3 x 3 stem, then one basic block a width, each halving the image, a global average and a
+    linear layer. With the default widths it has 1.2 million parameters and 45 million
+    multiplications an image of 32 x 32.
 
     Args:
         classes: Number of classes.
-        channels: Channels of the images.
-        widths: Channels of the stem, then of each group.
-        blocks: Basic blocks in each group.
+        widths: Channels of the stem, then of each block.
 
     Example:
         >>> import torch
@@ -98,26 +96,15 @@ class CompactResNet(nn.Module):
     Paper: He et al. 2016; stands where the ESD paper has ResNet-50 for CIFAR-10.
     """
 
-    def __init__(
-        self,
-        classes: int = 10,
-        channels: int = 3,
-        widths: Sequence[int] = (32, 64, 128, 256),
-        blocks: int = 1,
-    ) -> None:
+    def __init__(self, classes: int = 10, widths: Sequence[int] = (32, 64, 128, 256)) -> None:
         super().__init__()
-        layers: list[nn.Module] = [
-            nn.Conv2d(channels, widths[0], 3, padding=1, bias=False),
-            *(nn.BatchNorm2d(widths[0]), nn.ReLU()),
-        ]
-        for before, after in pairwise(widths):
-            layers.append(ResidualBlock(before, after, stride=2))
-            layers += [ResidualBlock(after, after, stride=1) for _ in range(blocks - 1)]
-        self.features = nn.Sequential(*layers)
+        stem = nn.Conv2d(3, widths[0], 3, padding=1, bias=False)
+        blocks = [ResidualBlock(before, after, stride=2) for before, after in pairwise(widths)]
+        self.features = nn.Sequential(stem, nn.BatchNorm2d(widths[0]), nn.ReLU(), *blocks)
         self.classify = nn.Linear(widths[-1], classes)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Return logits `[n, classes]` of images `[n, channels, h, w]`."""
+        """Return logits `[n, classes]` of images `[n, 3, h, w]`."""
         return self.classify(self.features(images).mean(dim=(2, 3)))
 
 
@@ -202,7 +189,7 @@ class WhitenedNet(nn.Module):
         self, images: Tensor, classes: int = 10, widths: Sequence[int] = (64, 256, 256)
     ) -> None:
         super().__init__()
-        filters = whitening_filters(images)
+        filters = _whitening_filters(images)
         self.whiten = nn.Conv2d(3, len(filters), 2)
         with torch.no_grad():
             self.whiten.weight.copy_(filters).requires_grad_(False)
@@ -219,7 +206,7 @@ class WhitenedNet(nn.Module):
         return self.classify(self.features(images)) / 9
 
 
-def whitening_filters(images: Tensor, size: int = 2, least: float = 5e-4) -> Tensor:
+def _whitening_filters(images: Tensor, size: int = 2, least: float = 5e-4) -> Tensor:
     """Return filters `[2 d, c, size, size]` whose outputs are uncorrelated, d = c size^2.
 
     Args:
@@ -229,7 +216,7 @@ def whitening_filters(images: Tensor, size: int = 2, least: float = 5e-4) -> Ten
 
     Example:
         >>> noise = torch.randn(50, 3, 16, 16, generator=torch.Generator().manual_seed(0))
-        >>> filters = whitening_filters(noise)
+        >>> filters = _whitening_filters(noise)
         >>> outputs = functional.conv2d(noise, filters).transpose(0, 1).flatten(1)
         >>> bool((torch.cov(outputs)[:12, :12] - torch.eye(12)).abs().max() < 0.01)
         True

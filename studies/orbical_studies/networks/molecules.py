@@ -11,15 +11,18 @@ small molecules that is as fast as lists of edges, and needs plain torch only.
 
 What a network sees of molecules is its `graph(batch)`, checked; what it answers is
 `on_graph(graph)`, in which nothing is checked and nothing waits for an accelerator. A training that
-sees the same molecules many times makes their graphs once.
+sees the same molecules many times makes their graphs once. `bond_hashes` numbers molecules by what
+a network on bonds can tell apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from orbical.errors import InputError
@@ -131,26 +134,22 @@ def bond_graph(
 
 
 class Elements(nn.Module):
-    """What an atom is, by its atomic number: one learned vector for each element known.
+    """What an atom is, by its atomic number: one learned vector for each element of QM9.
 
-    >>> _ = torch.manual_seed(0)
     >>> numbers = torch.tensor([[6, 1, 0]])
-    >>> Elements((1, 6), 4)(numbers, numbers > 0).shape
+    >>> known = Elements(4)
+    >>> known.at(known.index(numbers, numbers > 0)).shape
     torch.Size([1, 3, 4])
     """
 
     places: Tensor
 
-    def __init__(self, elements: Sequence[int], width: int) -> None:
+    def __init__(self, width: int) -> None:
         super().__init__()
-        self.vectors = nn.Embedding(len(elements), width)
+        self.vectors = nn.Embedding(len(QM9_ELEMENTS), width)
         places = torch.full((119,), -1)
-        places[[*elements]] = torch.arange(len(elements))
+        places[[*QM9_ELEMENTS]] = torch.arange(len(QM9_ELEMENTS))
         self.register_buffer("places", places, persistent=False)
-
-    def forward(self, numbers: Tensor, mask: Tensor) -> Tensor:
-        """Vectors `[n, a, width]` of atomic numbers `[n, a]`, 0 where the mask is false."""
-        return self.at(self.index(numbers, mask))
 
     def index(self, numbers: Tensor, mask: Tensor) -> Tensor:
         """Places `[n, a]` of atomic numbers among the elements known, -1 where masked; checked."""
@@ -176,7 +175,6 @@ class GIN(nn.Module):
         hidden: width of the features.
         layers: number of layers.
         inner: width inside of the MLPs.
-        elements: the atomic numbers known.
 
     >>> _ = torch.manual_seed(0)
     >>> water = {"pos": torch.tensor([[[0.0, 0, 0], [0, 0.76, 0.59], [0, -0.76, 0.59]]]),
@@ -188,16 +186,10 @@ class GIN(nn.Module):
     batch norms, which padding would enter, and a residual sum.
     """
 
-    def __init__(
-        self,
-        hidden: int = 64,
-        layers: int = 4,
-        inner: int = 100,
-        elements: Sequence[int] = QM9_ELEMENTS,
-    ) -> None:
+    def __init__(self, hidden: int = 64, layers: int = 4, inner: int = 100) -> None:
         super().__init__()
         self.features = hidden
-        self.atoms = Elements(elements, hidden)
+        self.atoms = Elements(hidden)
         self.own = nn.Parameter(torch.zeros(layers))
         self.updates = nn.ModuleList(
             nn.Sequential(
@@ -300,7 +292,6 @@ class InvariantMPNN(nn.Module):
         radius: in Å, beyond which atoms exchange no messages. The default joins almost all pairs
             of a molecule of QM9.
         basis: number of functions that describe a distance.
-        elements: the atomic numbers known.
 
     >>> _ = torch.manual_seed(0)
     >>> water = {"pos": torch.tensor([[[0.0, 0, 0], [0, 0.76, 0.59], [0, -0.76, 0.59]]]),
@@ -315,16 +306,11 @@ class InvariantMPNN(nn.Module):
     """
 
     def __init__(
-        self,
-        hidden: int = 64,
-        layers: int = 2,
-        radius: float = 10.0,
-        basis: int = 16,
-        elements: Sequence[int] = QM9_ELEMENTS,
+        self, hidden: int = 64, layers: int = 2, radius: float = 10.0, basis: int = 16
     ) -> None:
         super().__init__()
         self.features = hidden
-        self.atoms = Elements(elements, hidden)
+        self.atoms = Elements(hidden)
         self.basis = RadialBasis(basis, radius)
         self.layers = nn.ModuleList(DistanceMessages(hidden, basis) for _ in range(layers))
 
@@ -372,3 +358,42 @@ def _check_elements(numbers: Tensor, mask: Tensor, known: Tensor) -> None:
             f"the atomic number {int(numbers[molecule, atom])} at atom {atom} of "
             f"molecule {molecule}",
         )
+
+
+ROUNDS = 4
+"""Rounds of coloring that tell bond graphs apart: as many as GIN has layers."""
+
+
+def bond_hashes(inputs: dict[str, Tensor], chunk: int = 4096) -> NDArray[np.int64]:
+    """Color bond graphs as GIN sees them: equal numbers for graphs that no GIN tells apart.
+
+    Color refinement (Weisfeiler and Lehman) with sums, modulo 2^64, of scrambled colors of
+    neighbors: what the network's own sums can know at most, after as many rounds.
+
+    >>> import torch
+    >>> water = {"pos": torch.tensor([[[0.0, 0, 0], [0, 0.76, 0.59], [0, -0.76, 0.59]]]),
+    ...          "numbers": torch.tensor([[8, 1, 1]])}
+    >>> bent = water | {"pos": water["pos"].roll(1, -1) * 1.02}
+    >>> bool(bond_hashes(water) == bond_hashes(bent))
+    True
+    """
+    pieces = zip(inputs["pos"].split(chunk), inputs["numbers"].split(chunk), strict=True)
+    return np.concatenate([_colors(bond_graph(pos, n).numpy(), n.numpy()) for pos, n in pieces])
+
+
+def _colors(bonds: NDArray[np.bool_], numbers: NDArray) -> NDArray[np.int64]:
+    sample, atom, other = bonds.nonzero()
+    color = _scrambled(numbers.astype(np.uint64))
+    for _ in range(ROUNDS):
+        around = np.zeros_like(color)
+        np.add.at(around, (sample, atom), _scrambled(color[sample, other]))
+        color = _scrambled(color * np.uint64(3) + around)
+    return np.where(numbers > 0, color, np.uint64(0)).sum(1, dtype=np.uint64).view(np.int64)
+
+
+def _scrambled(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Spread numbers over 64 bits: the finalizer of splitmix64, which maps one to one."""
+    mixed = values + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))

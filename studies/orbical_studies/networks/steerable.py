@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from orbical.errors import MissingExtra
 
-from .molecules import QM9_ELEMENTS, USUAL_ATOMS, Elements, RadialBasis, _fields, radius_graph
+from .molecules import USUAL_ATOMS, Elements, RadialBasis, _fields, radius_graph
 
 USUAL_NEIGHBORS = 12.0
 """Sums over the neighbors of an atom are divided by its root."""
@@ -206,7 +206,6 @@ class SteerableMPNN(nn.Module):
             default is `64x0e + 32x1o + 16x2e`.
         radius: In Å, beyond which atoms exchange no messages.
         basis: Number of functions that describe a distance.
-        elements: The atomic numbers known.
 
     >>> _ = torch.manual_seed(0)
     >>> water = {"pos": torch.tensor([[[0.0, 0, 0], [0, 0.76, 0.59], [0, -0.76, 0.59]]]),
@@ -227,13 +226,12 @@ class SteerableMPNN(nn.Module):
         channels: Sequence[int] = (64, 32, 16),
         radius: float = 5.0,
         basis: int = 16,
-        elements: Sequence[int] = QM9_ELEMENTS,
     ) -> None:
         super().__init__()
         _e3nn()
         self.features = hidden
         self.channels = tuple(channels)
-        self.atoms = Elements(elements, channels[0])
+        self.atoms = Elements(channels[0])
         self.basis = RadialBasis(basis, radius)
         self.layers = nn.ModuleList(SteerableLayer(channels, basis) for _ in range(layers))
         self.answer = nn.Sequential(

@@ -13,15 +13,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from orbical.training import (
-    MeanCovariance,
-    MeanVariance,
-    MeanVarianceHead,
-    VectorCovarianceHead,
-    VectorVarianceHead,
-)
+from orbical import training
 
-HEADS = {"scalar": VectorVarianceHead, "full": VectorCovarianceHead}
+HEADS = {"scalar": training.VectorVarianceHead, "full": training.VectorCovarianceHead}
 """Forms of uncertainty that can rotate with a vector, and their heads."""
 
 
@@ -86,10 +80,10 @@ class VectorFieldNet(nn.Module):
         self.second = GatedVectors(hidden, channels, hidden, channels)
         self.head = HEADS[variance](hidden, channels)
 
-    def forward(self, x: Tensor) -> MeanVariance | MeanCovariance:
+    def forward(self, x: Tensor) -> training.MeanVariance | training.MeanCovariance:
         """Predict at points `[n, 3]`."""
         features = self.second(*self.first(x[..., :0], x[..., None, :]))
-        predicted: MeanVariance | MeanCovariance = self.head(features)
+        predicted: training.MeanVariance | training.MeanCovariance = self.head(features)
         return predicted
 
 
@@ -117,9 +111,9 @@ class VectorPerceptron(nn.Module):
             *(nn.Linear(hidden, hidden), nn.SiLU()),
         )
         shared = {"scalar": True, "diagonal": False}[variance]
-        self.head = MeanVarianceHead(hidden, targets=3, shared=shared)
+        self.head = training.MeanVarianceHead(hidden, targets=3, shared=shared)
 
-    def forward(self, x: Tensor) -> MeanVariance:
+    def forward(self, x: Tensor) -> training.MeanVariance:
         """Predict at points `[n, 3]`."""
-        predicted: MeanVariance = self.head(self.layers(x))
+        predicted: training.MeanVariance = self.head(self.layers(x))
         return predicted

@@ -11,7 +11,7 @@ needs only torch, NumPy and SciPy, and what `pack` wrote into the folder --work.
 
 from __future__ import annotations
 
-from ..framework import Study, deferred_steps
+from ..framework import Study
 from .settings import Settings
 
 STEPS = {
@@ -23,5 +23,4 @@ STEPS = {
     "laboratory": "scans:laboratory",
     "six-kinds": "six_kinds:evaluate",
 }
-steps = deferred_steps(__name__, STEPS)
-study = Study("piv", __doc__, Settings(), steps, report=f"{__name__}.report")
+study = Study.of_package(__name__, "piv", Settings(), STEPS)

@@ -16,7 +16,7 @@ from orbical.figures import INK, PAGE, SOFT, figure, model_colors
 from orbical.groups import Group, parse
 from orbical.zoo import flownet
 
-from ..framework import Results
+from ..framework import Results, where
 from ..framework.drawing import legend_outside, subplots
 from ..framework.packs import read_pack
 from .settings import GROUP, MODELS, SEED
@@ -222,7 +222,7 @@ def _dots_by_kind(axes: Any, rows: pd.DataFrame, column: str) -> None:
     kinds = list(rows["kind"].unique())
     for number, (model, color) in enumerate(model_colors(MODELS).items()):
         for place, kind in enumerate(kinds):
-            found = rows[(rows["kind"] == kind) & (rows["model"] == model)][column]
+            found = where(rows, kind=kind, model=model)[column]
             height = place + (number - 1.5) * 0.19
             axes.plot(found, [height] * len(found), ".", color=color, alpha=0.3, ms=4, mew=0)
             label = model if place == 0 else None
@@ -239,7 +239,7 @@ def _time(rows: pd.DataFrame) -> Figure:
     fig, panels = subplots(1, len(MODELS), 2.6, sharex=True, sharey=True, grid="both")
     for axes, (model, color) in zip(panels, model_colors(MODELS).items(), strict=True):
         for name, marker in zip(rows["set"].unique(), "ox", strict=False):
-            here = rows[(rows["set"] == name) & (rows["model"] == model)]
+            here = where(rows, set=name, model=model)
             x, y = here["self_advection"], here["time_difference"]
             look: dict[str, Any] = {"color": color, "ms": 3.5, "alpha": 0.7}
             axes.plot(x[y <= top], y[y <= top], marker, label=name, **look)

@@ -37,7 +37,7 @@ def data_sets(settings: Settings) -> dict[str, Pairs]:
     return {"generated": generated(settings)} | ({"Cai et al.": measured} if measured else {})
 
 
-def scan_kinds(
+def _scan_kinds(
     data: Pairs, models: Mapping[str, Any], view: int, **how: Any
 ) -> Iterator[tuple[str, list[int], Any]]:
     """Scan one kind of flow after another; yield the kind, the rows of its pairs, and the scan."""
@@ -78,7 +78,7 @@ def rotate(settings: Settings, models: Mapping[str, Any]) -> list[Row]:
     names = {"score": "error", "action_defect": "defect", "invariance_gap": "gap"}
     names["consensus_vs_truth"] = "consensus_error"
     rows: list[Row] = []
-    for kind, some, found in scan_kinds(data, models, view, task=task, **how):
+    for kind, some, found in _scan_kinds(data, models, view, task=task, **how):
         facts = {"pairs": len(some), "side": side, "view": view}
         rows += means(found, names, ["angle"], {"kind": kind}, facts)
     return rows
@@ -96,7 +96,7 @@ def run(settings: Settings, results: Results) -> None:
             found: list[Row] = []
             errors: dict[str, list[np.ndarray]] = {model: [] for model in models}
             how = {"group": GROUP, "task": Flow(), "keep": ("flow",)}
-            for kind, some, scanned in scan_kinds(data, models, data["pair"].shape[-1], **how):
+            for kind, some, scanned in _scan_kinds(data, models, data["pair"].shape[-1], **how):
                 labels = [data["names"][row] for row in some]
                 rows = sample_rows(name, kind, labels, scanned)
                 for model, ask in models.items():
@@ -110,7 +110,7 @@ def run(settings: Settings, results: Results) -> None:
                 place = ["element", "angle", "flip", "time"]
                 elements += means(scanned, names, place, before, after)
                 if name == "generated" and kind == "cylinder":
-                    save_example(results, scanned)
+                    _save_example(results, scanned)
             for model, parts in errors.items():
                 places = principal_components(np.concatenate(parts))
                 mine = [row for row in found if row["model"] == model]
@@ -148,7 +148,7 @@ def laboratory(settings: Settings, results: Results) -> None:
     results.write("laboratory", audit_rows("particle_flow", "experiments"))
 
 
-def save_example(results: Results, data: Any) -> None:
+def _save_example(results: Results, data: Any) -> None:
     """Keep the small maps of the pair whose error changes most along the orbit of `directed`."""
     error = data["score"].sel(model="directed").values
     one = data.isel(sample=int((error.std(1) / error.mean(1)).argmax()))

@@ -17,9 +17,10 @@ Gaps and RMSE are root mean squares over pairs.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 
 from orbical.datasets import particle_pairs, photograph
@@ -32,9 +33,6 @@ from .settings import Settings
 from .training_means import averaged
 from .trainings import Pairs, measured
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
 DRAWN = ("uniform", "backstep", "cylinder")
 MARGIN, SEED = 12, 11
 
@@ -44,7 +42,7 @@ def evaluate(settings: Settings, results: Results) -> None:
     rows: list[Row] = []
     models = scans.estimators()
     with torch.inference_mode():
-        for kind, data in pairs_by_kind(settings):
+        for kind, data in _pairs_by_kind(settings):
             for model, ask in models.items():
                 columns = measured(ask, data)
                 for place, name in enumerate(data["names"]):
@@ -54,7 +52,7 @@ def evaluate(settings: Settings, results: Results) -> None:
     results.write("six-kinds", rows)
 
 
-def pairs_by_kind(settings: Settings) -> Iterator[tuple[str, Pairs]]:
+def _pairs_by_kind(settings: Settings) -> Iterator[tuple[str, Pairs]]:
     """Yield the pairs of each kind, twice as many as there are generated ones."""
     each = 2 * settings.pairs
     for kind in DRAWN:
@@ -64,7 +62,7 @@ def pairs_by_kind(settings: Settings) -> Iterator[tuple[str, Pairs]]:
         yield kind, photograph(flows, SEED)
 
 
-def decided(rows: DataFrame) -> dict[str, Any]:
+def decided(rows: pd.DataFrame) -> dict[str, Any]:
     """Apply the rule: `gaps` by kind and estimator, `means` over all pairs, and what `holds`."""
     means, kinds = averaged(rows, ["model"]), averaged(rows, ["kind", "model"])
     gap, gaps = means["gap"], kinds["gap"].unstack("model")

@@ -8,7 +8,7 @@ import pandas as pd
 from orbical.calibration import bootstrap_interval, holm
 from orbical.zoo import flownet
 
-from ..framework import Results
+from ..framework import Results, where
 from ..framework.statistics import sign_flip
 from .settings import MODELS
 
@@ -71,8 +71,7 @@ def holds(rows: pd.DataFrame) -> dict[str, bool]:
 
 def interval(rows: pd.DataFrame, column: str, model: str, name: str) -> tuple[float, float, float]:
     """Return a mean over pairs and trainings, with its 95 % interval over pairs."""
-    rows = rows[(rows["model"] == model) & (rows["set"] == name)]
-    values = averaged(rows, ["name"])[column].to_numpy()
+    values = averaged(where(rows, model=model, set=name), ["name"])[column].to_numpy()
     return bootstrap_interval(values, _root_mean_square if column in ROOTS else np.mean)
 
 

@@ -20,7 +20,7 @@ from orbical.groups import parse
 from orbical.zoo import flownet
 
 from ..framework import Results
-from ..framework.packs import read_pack, write_pack
+from ..framework.packs import arrays_under, read_pack, write_pack
 from ..framework.training import Trained, device, read_trained
 from ..framework.training import train as train_all
 from ..zoo_training import flow_networks
@@ -73,7 +73,7 @@ def pack(settings: Settings, results: Results) -> None:
         write_pack(results.work / FILE, arrays)
 
 
-def pairs_to_ask(settings: Settings, work: Path) -> dict[str, Pairs]:
+def _pairs_to_ask(settings: Settings, work: Path) -> dict[str, Pairs]:
     """Return the generated pairs of the study and, if packed, those of Cai et al."""
     made = {"generated": generated(settings)}
     if settings.real and (work / FILE).is_file():
@@ -94,7 +94,7 @@ def train(settings: Settings, results: Results) -> None:
 
 def _load(settings: Settings, work: Path) -> tuple[Settings, dict[str, Pairs]]:
     torch.backends.cudnn.benchmark = True  # all steps have the same size
-    return settings, pairs_to_ask(settings, work)
+    return settings, _pairs_to_ask(settings, work)
 
 
 def run(loaded: tuple[Settings, dict[str, Pairs]], trial: Trial) -> Trained:
@@ -151,13 +151,12 @@ def measured(ask: Callable[[Tensor], Any], data: Pairs) -> dict[str, np.ndarray]
 
 def collect(settings: Settings, results: Results) -> None:
     """Write the table `trainings`, a row for each training and pair, from what `train` stored."""
-    sets = pairs_to_ask(settings, results.work)
+    sets = _pairs_to_ask(settings, results.work)
     rows: list[dict[str, Any]] = []
     for line, arrays in read_trained(trials(settings), results.work):
         known = {name: line[name] for name in ("model", "training", "steps")}
         for name, data in sets.items():
-            start = f"{name}/"
-            columns = {k[len(start) :]: v for k, v in arrays.items() if k.startswith(start)}
+            columns = arrays_under(arrays, f"{name}/")
             for place, pair in enumerate(data["names"]):
                 values = {column: float(v[place]) for column, v in columns.items()}
                 about = {"set": name, "kind": data["kinds"][place], "name": pair}

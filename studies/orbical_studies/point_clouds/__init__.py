@@ -9,7 +9,7 @@ Section 3.3 and Fig. 11 of Zhao et al., "Evaluating Machine Learning Models with
 
 from __future__ import annotations
 
-from ..framework import Study, deferred_steps
+from ..framework import Study
 from .training import Settings
 
 STEPS = {
@@ -20,5 +20,4 @@ STEPS = {
     "transformer": "transformer:train_transformer",
     "collect-transformer": "transformer:collect_transformer",
 }
-steps = deferred_steps(__name__, STEPS)
-study = Study("point-clouds", __doc__, Settings(), steps, report=f"{__name__}.report", palette=256)
+study = Study.of_package(__name__, "point-clouds", Settings(), STEPS, palette=256)

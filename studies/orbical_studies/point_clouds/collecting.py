@@ -20,19 +20,8 @@ from orbical.tasks import Classification
 from ..framework import Results, rows_of
 from ..framework.results import Row
 from ..framework.training import finished, read_trained
-from ..hidden_failures import searched
-from .training import (
-    DATA_SETS,
-    NETWORKS,
-    WHOLE,
-    Settings,
-    Trial,
-    first_of_each,
-    probabilities,
-    trained_network,
-    trials,
-    unpack,
-)
+from ..hidden_failures import search_failures
+from . import training
 
 BINS, DRAWS = 15, 100
 GROUPS = ("slices", "ball")
@@ -65,7 +54,7 @@ class Answers:
 
     def pairs(self, group: str) -> tuple[Tensor, Tensor]:
         """Return confidence and correctness, each `[element, sample]`."""
-        confidence = probabilities(self.arrays[f"{group}/confidence"])
+        confidence = training.probabilities(self.arrays[f"{group}/confidence"])
         correct = self.arrays[f"{group}/predicted"] == self.arrays["labels"][:, None]
         return torch.from_numpy(confidence.T.copy()), torch.from_numpy(correct.T.copy())
 
@@ -77,23 +66,25 @@ class Answers:
         return {"upright": upright, "ball": ball, "lost": upright - ball}
 
 
-def collect(settings: Settings, results: Results) -> None:
+def collect(settings: training.Settings, results: Results) -> None:
     """Write the tables of the page from the answers of the trainings that are finished."""
-    done = finished(trials(settings), results.work)
+    done = finished(training.trials(settings), results.work)
     every = [Answers(row, arrays) for row, arrays in read_trained(done, results.work)]
-    order = {name: place for place, name in enumerate((*DATA_SETS, *NETWORKS))}
+    order = {name: place for place, name in enumerate((*training.DATA_SETS, *training.NETWORKS))}
     every.sort(key=lambda a: (order[a.row["data"]], order[a.row["network"]], a.row["seed"]))
     kinds = [
         list(alike) for _, alike in groupby(every, lambda a: (a.row["data"], a.row["network"]))
     ]
     results.write("summary", map(summary_row, every))
-    results.write("classes", [row for alike in kinds for row in class_rows(alike)])
-    results.write("contrasts", [row for data in DATA_SETS for row in contrast_rows(data, kinds)])
+    results.write("classes", [row for alike in kinds for row in _class_rows(alike)])
+    results.write(
+        "contrasts", [row for data in training.DATA_SETS for row in contrast_rows(data, kinds)]
+    )
     for name in GROUPS:
         results.write(name, element_rows(kinds, name))
     first = every[0]
     scores = {
-        alike[0].row["network"]: probabilities(alike[0].arrays["slices/score"])
+        alike[0].row["network"]: training.probabilities(alike[0].arrays["slices/score"])
         for alike in kinds
         if alike[0].row["data"] == first.row["data"]
     }
@@ -102,7 +93,7 @@ def collect(settings: Settings, results: Results) -> None:
     columns = {f"{n}/{k}": v[row] for n, row in chosen.items() for k, v in scores.items()}
     rounded = {name: values.astype(float).round(4) for name, values in columns.items()}
     results.write("individual", rows_of({}, rounded))
-    results.write("chosen", [chosen_row(first, *item) for item in chosen.items()])
+    results.write("chosen", [_chosen_row(first, *item) for item in chosen.items()])
 
 
 def contrast_rows(data: str, kinds: Sequence[Sequence[Answers]]) -> Sequence[Row]:
@@ -200,7 +191,7 @@ def element_rows(kinds: Sequence[Sequence[Answers]], name: str) -> Sequence[Row]
     return rows_of({}, columns)
 
 
-def class_rows(alike: Sequence[Answers]) -> Iterator[Row]:
+def _class_rows(alike: Sequence[Answers]) -> Iterator[Row]:
     """Measure each class upright, over all rotations and at each, and how often it is predicted."""
     first = alike[0]
     identity, labels = first.groups["ball"].identity, first.arrays["labels"]
@@ -249,7 +240,7 @@ def chosen_samples(
     }
 
 
-def chosen_row(answers: Answers, name: str, sample: int) -> Row:
+def _chosen_row(answers: Answers, name: str, sample: int) -> Row:
     """Describe a chosen cloud: its place among the test clouds, its class, and the rotations."""
     return {
         "name": name,
@@ -260,18 +251,20 @@ def chosen_row(answers: Answers, name: str, sample: int) -> Row:
     }
 
 
-def worst(settings: Settings, results: Results) -> None:
+def worst(settings: training.Settings, results: Results) -> None:
     """Search the worst rotation between the scanned ones, of the first test clouds of each class.
 
     The networks are those of the first training.
     """
-    chosen = finished([Trial(SEARCHED, name, WHOLE) for name in NETWORKS], results.work)
+    chosen = finished(
+        [training.Trial(SEARCHED, name, training.WHOLE) for name in training.NETWORKS], results.work
+    )
     networks = {
-        trial.network: trained_network(trial, arrays, settings)
+        trial.network: training.trained_network(trial, arrays, settings)
         for trial, (_, arrays) in zip(chosen, read_trained(chosen, results.work), strict=True)
     }
-    _, test = unpack(results.work / f"{SEARCHED}.npz")
-    rows = first_of_each(test, EACH)
+    _, test = training.unpack(results.work / f"{SEARCHED}.npz")
+    rows = training.first_of_each(test, EACH)
     data = test.points[rows, : settings.points], test.labels[rows]
-    found = searched(networks, data, settings.ball, Classification(Points()))
+    found = search_failures(networks, data, settings.ball, Classification(Points()))
     results.write("worst", [{"network": name, **counts} for name, counts in found.items()])

@@ -68,7 +68,7 @@ def angle_of(group: Group) -> np.ndarray:
     return np.rad2deg(np.arccos(np.clip((trace - 1) / 2, -1, 1)))
 
 
-def explained_by(by: np.ndarray, values: pd.Series) -> float:
+def _explained_by(by: np.ndarray, values: pd.Series) -> float:
     """Compute the share of the variance that a polynomial of degree 6 explains."""
     curve: Any = np.polynomial.Polynomial.fit(by, values, 6)
     return 1 - float(((values - curve(by)) ** 2).mean() / (values.var(ddof=0) or np.nan))
@@ -99,8 +99,8 @@ def facts(results: Results) -> dict[str, Any]:
         "worst": with_shares(results["worst"], len(NETWORKS)).set_index("network"),
         "groups": groups,
         "below_45": {n: g.weights[angle_of(g) < 45 - 1e-6].sum() for n, g in groups.items()},
-        "explained_by_tilt": explained_by(tilt, plain),
-        "explained_by_angle": explained_by(angle_of(groups["ball"]), plain),
+        "explained_by_tilt": _explained_by(tilt, plain),
+        "explained_by_angle": _explained_by(angle_of(groups["ball"]), plain),
         "spans": list(pairwise(TILT_EDGES)),
         "by_tilt": ball.groupby(cells).mean().reindex(range(len(TILT_EDGES) - 1)),
         "in_span": np.bincount(cells, minlength=len(TILT_EDGES) - 1),

@@ -18,11 +18,11 @@ from orbical.groups import Group, parse
 
 from ..data import modelnet10, sweethome3d
 from ..framework import Results, TrainingSettings, option
-from ..framework.packs import read_pack, write_pack
+from ..framework.packs import arrays_under, read_pack, write_pack
 from ..framework.training import device
 from ..framework.training import train as train_all
 from ..networks import parameters_of
-from ..networks.point_attention import PointAttention
+from ..networks.point_clouds import PointAttention
 from ..zoo_training import build, point_networks
 
 NETWORKS = ("plain", "augmented", "attention", "attention-augmented", "invariant")
@@ -56,12 +56,12 @@ def split(clouds: PointClouds) -> Halves:
     return train, test
 
 
-def sweethome3d_halves() -> Halves:
+def _sweethome3d_halves() -> Halves:
     """Return the training and the test clouds of Sweet Home 3D."""
     return split(sweethome3d())
 
 
-SOURCES = {"modelnet10": modelnet10, "sweethome3d": sweethome3d_halves}
+SOURCES = {"modelnet10": modelnet10, "sweethome3d": _sweethome3d_halves}
 DATA_SETS = tuple(SOURCES)
 
 
@@ -202,10 +202,8 @@ def trained_network(
 ) -> nn.Module:
     """Return the network of a trial of the seed `WHOLE`, in evaluation mode."""
     network = make(trial, len(arrays["classes"]), settings.widths)
-    start = "weights/"
-    network.load_state_dict(
-        {k[len(start) :]: torch.from_numpy(v) for k, v in arrays.items() if k.startswith(start)}
-    )
+    kept = arrays_under(arrays, "weights/")
+    network.load_state_dict({name: torch.from_numpy(values) for name, values in kept.items()})
     return network.eval()
 
 

@@ -24,12 +24,12 @@ import numpy as np
 from orbical.calibration import compare_means
 from orbical.groups import parse
 
-from ..framework import Results, rows_of
+from ..framework import Results, rows_of, where
 from ..framework.statistics import wilson
 from ..framework.training import Trained, device, finished, read_trained
 from ..framework.training import train as train_all
 from ..networks import parameters_of
-from ..networks.point_transformer import PointTransformer
+from ..networks.point_clouds import PointTransformer
 from ..zoo_training import build
 from .collecting import BATHTUB
 from .training import Halves, Settings, Trial, evaluate, first_of_each, fit, unpack
@@ -90,7 +90,7 @@ def decided(rows: DataFrame) -> dict[str, Any]:
     seeds = sorted(set.intersection(*(set(own["seed"]) for _, own in rows.groupby("network"))))
     paired = rows[rows["seed"].isin(seeds)]
     own = {
-        name: [rows[(rows["network"] == name) & (rows["seed"] == seed)] for seed in seeds]
+        name: [where(rows, network=name, seed=seed) for seed in seeds]
         for name in (AUGMENTED, UPRIGHT)
     }
     changes, signs = {}, {}

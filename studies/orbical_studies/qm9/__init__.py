@@ -9,7 +9,7 @@ Equivariant Functions".
 
 from __future__ import annotations
 
-from ..framework import Study, deferred_steps
+from ..framework import Study
 from .settings import Settings
 
 STEPS = {
@@ -20,5 +20,4 @@ STEPS = {
     "train-penalty": "penalty:train_penalty",
     "collect-penalty": "penalty:collect_penalty",
 }
-steps = deferred_steps(__name__, STEPS)
-study = Study("qm9", __doc__, Settings(), steps, report=f"{__name__}.report")
+study = Study.of_package(__name__, "qm9", Settings(), STEPS)

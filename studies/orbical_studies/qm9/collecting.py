@@ -17,7 +17,7 @@ from ..data.qm9_molecules import PROPERTIES as KNOWN
 from ..framework import Results, rows_of
 from ..framework.results import Row
 from ..framework.training import read_trained
-from ..student import student_scale
+from ..student_t import student_scale
 from .measures import coverage_error, most_bleed, rank_correlation, scores
 from .packing import Pack, plain_scale, training_scale, unpack
 from .settings import (
@@ -107,11 +107,11 @@ def collect(settings: Settings, results: Results) -> None:
     results.write("results", [row for one in trained for row in result_rows(truth, one)])
     results.write("contrast", [row for one in more for row in result_rows(truth, one)])
     paired = [one for one in main + more if one.row["network"] in CONTRAST]
-    results.write("resampled", resampled_ratios(truth, paired))
+    results.write("resampled", _resampled_ratios(truth, paired))
     results.write("consistency", [one.head | consistency(truth, one) for one in shared])
     results.write("curves", [row for one in shared for row in curve_rows(truth, one)])
-    results.write("agreement", agreements(main))
-    results.write("molecules", shown_molecules(truth, main, settings.seeds[0]))
+    results.write("agreement", _agreements(main))
+    results.write("molecules", _shown_molecules(truth, main, settings.seeds[0]))
     results.write("histogram", histograms(truth, main))
 
 
@@ -130,7 +130,7 @@ def result_rows(truth: Truth, one: Training) -> Iterator[Row]:
         unit = float(truth.unit[column])
         trained = {
             "seen_mae": one.row["seen_mae"][place] * unit,
-            "gain": last_gain(one.arrays["curve"][:, 1, place]),
+            "gain": _last_gain(one.arrays["curve"][:, 1, place]),
             **kept,
         }
         if one.row["network"] not in COMPARED:  # of the others it is rounding
@@ -142,7 +142,7 @@ def result_rows(truth: Truth, one: Training) -> Iterator[Row]:
                 yield one.head | {"property": name, "frame": frame} | found | trained
 
 
-def resampled_ratios(truth: Truth, paired: Sequence[Training], seed: int = 0) -> Iterator[Row]:
+def _resampled_ratios(truth: Truth, paired: Sequence[Training], seed: int = 0) -> Iterator[Row]:
     """Compare the two networks of the contrast with all trainings fixed, over test molecules.
 
     Each measure is a geometric mean over properties and trainings, with the symmetry over without;
@@ -220,10 +220,10 @@ def medians(values: Array, index: Array) -> Array:
     return ((ordered[start + (sizes - 1) // 2] + ordered[start + sizes // 2]) / 2)[index]
 
 
-def last_gain(curve: Array) -> float:
+def _last_gain(curve: Array) -> float:
     """Compute the share by which an error still fell in the last tenth of the epochs.
 
-    >>> round(last_gain(np.array([1.0] * 9 + [0.9])), 3)
+    >>> round(_last_gain(np.array([1.0] * 9 + [0.9])), 3)
     0.1
     """
     before = curve[max(0, len(curve) - 1 - max(1, len(curve) // 10))]
@@ -259,7 +259,7 @@ def curve_rows(truth: Truth, one: Training, most: int = 26) -> Iterator[Row]:
         yield one.head | {"epoch": epoch + 1} | found
 
 
-def agreements(main: Sequence[Training]) -> Iterator[Row]:
+def _agreements(main: Sequence[Training]) -> Iterator[Row]:
     """Compute rank correlations over the test molecules of the shown property's variances.
 
     Between every seed of one network and every seed of the other; and between two seeds of one
@@ -277,7 +277,7 @@ def agreements(main: Sequence[Training]) -> Iterator[Row]:
             yield head | dict(zip(("aleatoric", "epistemic"), ranks, strict=True))
 
 
-def shown_molecules(truth: Truth, main: Sequence[Training], seed: int) -> Sequence[Row]:
+def _shown_molecules(truth: Truth, main: Sequence[Training], seed: int) -> Sequence[Row]:
     """Return truth and answers of one seed for some test molecules, in units of the property."""
     place = PROPERTIES.index(SHOWN)
     columns = {"truth": truth.test[:MOLECULES, place]}

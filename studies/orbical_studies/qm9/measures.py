@@ -13,7 +13,7 @@ from scipy.stats import t
 
 from orbical import calibration
 
-from ..student import Array, student_errors, student_gence, student_nll, student_scale
+from ..student_t import Array, student_errors, student_gence, student_nll, student_scale
 
 Found = dict[str, float]
 BINS, LEVELS, DRAWS = 15, 99, 20
@@ -48,7 +48,7 @@ def scores(evidence: Array, target: Array, unit: float, seed: int = 0) -> Found:
         "nll": float(student_nll(error, nu, alpha, beta).mean()) + math.log(unit),
         "bleed": float(calibration.aleatoric_bleed(aleatoric * unit**2).total),
         "bleed_99": most_bleed(aleatoric * unit**2),
-        "bleed_error": error_bleed(error * unit, variance),
+        "bleed_error": _error_bleed(error * unit, variance),
         "share": float(np.median(aleatoric / variance)),
         "unbounded": float((alpha < 1 + NEAR).mean()),
         "alpha": float(np.median(alpha)),
@@ -107,12 +107,12 @@ def most_bleed(aleatoric: Array) -> float:
     return float(np.square(kept).mean())
 
 
-def error_bleed(error: Array, variance: Array) -> float:
+def _error_bleed(error: Array, variance: Array) -> float:
     """Compute the bleed of a network that calls all of a calibrated variance aleatoric.
 
         sum_b share_b (mean squared error_b)^2,   in bins b of equal mass of its variance
 
-    >>> error_bleed(np.array([1.0, -1.0, 1.0, 1.0]), np.ones(4))
+    >>> _error_bleed(np.array([1.0, -1.0, 1.0, 1.0]), np.ones(4))
     1.0
     """
     parts = np.array_split(np.square(error)[np.argsort(variance, kind="stable")], BINS)

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..bond_graphs import bond_hashes
 from ..data import qm9
-from ..data.atom_arrays import padded_atoms
+from ..data.qm9_molecules import padded_atoms
 from ..framework import Results
 from ..framework.packs import read_pack, write_pack
+from ..networks.molecules import bond_hashes
 from .settings import PROPERTIES, Settings
 
 FILE = "qm9.npz"

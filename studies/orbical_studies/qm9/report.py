@@ -14,7 +14,7 @@ from scipy.stats import permutation_test, ttest_ind
 from orbical.calibration import gence_floor
 from orbical.figures import INK, MODELS, model_colors
 
-from ..framework import Results, number, spread
+from ..framework import Results, number, spread, where
 from ..framework.drawing import legend_outside, subplots
 from .settings import ALL, COMPARED, CONTRAST, LIKELIHOOD, NETWORKS, PRINTED, PROPERTIES, SHOWN
 
@@ -107,12 +107,12 @@ class Ratio(NamedTuple):
     trainings: int
 
 
-def symmetry_ratio(rows: pd.DataFrame, column: str) -> Ratio:
+def _symmetry_ratio(rows: pd.DataFrame, column: str) -> Ratio:
     """Compare the two networks of the contrast, one number a training.
 
     >>> names = {"network": ["invariant"] * 4 + ["oriented"] * 4, "seed": [*range(4)] * 2}
     >>> rows = pd.DataFrame(names | {"mae": [1.0, 1.1, 0.9, 1.0, 2.0, 2.2, 1.8, 2.0]})
-    >>> found = symmetry_ratio(rows, "mae")
+    >>> found = _symmetry_ratio(rows, "mae")
     >>> round(found.ratio, 2), found.low < 0.5 < found.high, round(found.p, 3)
     (0.5, True, 0.029)
     """
@@ -127,9 +127,7 @@ def symmetry_ratio(rows: pd.DataFrame, column: str) -> Ratio:
 
 def _main(results: Results) -> pd.DataFrame:
     """Return the main trainings, measured on molecules as stored."""
-    rows = results["results"]
-    chosen = (rows["target"] == ALL) & (rows["loss"] == LIKELIHOOD) & (rows["frame"] == "given")
-    return rows[chosen]
+    return where(results["results"], target=ALL, loss=LIKELIHOOD, frame="given")
 
 
 def paper_skill(limits: pd.DataFrame) -> pd.DataFrame:
@@ -139,7 +137,7 @@ def paper_skill(limits: pd.DataFrame) -> pd.DataFrame:
     return skill.apply(lambda column: pd.cut(column, [-np.inf, 0, 0.2, np.inf], labels=LEARNED))
 
 
-def gin_below(values: pd.DataFrame) -> pd.DataFrame:
+def _gin_below(values: pd.DataFrame) -> pd.DataFrame:
     """Check on which properties and measures GIN is below the invariant network."""
     measures = ["mae", "nll", "coverage", "ence", "bleed_99"]
     return values.xs("GIN", level=1)[measures] < values.xs("invariant", level=1)[measures]
@@ -150,11 +148,11 @@ def facts(results: Results) -> dict[str, Any]:
     rows, main = results["results"], _main(results)
     limits = results["limits"].set_index("property")
     groups = dict(iter(rows.groupby(["property", "network", "loss", "target", "frame"])))
-    shared = rows[(rows["target"] == ALL) & (rows["loss"] == LIKELIHOOD)]
+    shared = where(rows, target=ALL, loss=LIKELIHOOD)
     seeds = shared.pivot(index="property", columns=["network", "frame", "seed"])
     means = main.groupby(["property", "network"]).mean(numeric_only=True)
     two = means[means.index.isin(COMPARED, level=1)]
-    below = gin_below(means)
+    below = _gin_below(means)
     by_seeds = main.groupby(["property", "network"])["bleed"]
     skill = paper_skill(limits)
     learned = (skill == LEARNED[2]).sum(axis=1)
@@ -176,7 +174,7 @@ def facts(results: Results) -> dict[str, Any]:
         "penalties": results["penalty"].set_index(["property", "network", "loss"]),
         "at": at,
         "contest": compare,
-        "symmetry": lambda column: symmetry_ratio(equal, column),
+        "symmetry": lambda column: _symmetry_ratio(equal, column),
         "resampled": results["resampled"].set_index("measure"),
         "about": lambda values: spread(values, None, short),
         "short": short,
@@ -253,7 +251,7 @@ def _floors(ax: Any, values: pd.Series, label: str, ls: str = "-") -> None:
 def _errors(results: Results) -> Figure:
     rows, limits = results["results"], results["limits"]
     fig, panels = subplots(1, 2, 4.3, sharey=True, sharex=True, grid="x")
-    printed = rows[(rows["loss"] == PRINTED) & (rows["frame"] == "given")]
+    printed = where(rows, loss=PRINTED, frame="given")
     titles = ("likelihood after a start by squared error", "printed loss")
     for ax, chosen, title in zip(panels, (_main(results), printed), titles, strict=True):
         _floors(ax, limits["mean_mae"], "predicting the mean")

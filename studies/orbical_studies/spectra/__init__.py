@@ -12,7 +12,7 @@ Functions".
 
 from __future__ import annotations
 
-from ..framework import Study, deferred_steps
+from ..framework import Study
 from .settings import Settings
 
 STEPS = {
@@ -22,5 +22,4 @@ STEPS = {
     "compare": "collecting:compare",
     "compare-more": "collecting:compare_more",
 }
-steps = deferred_steps(__name__, STEPS)
-study = Study("spectra", __doc__, Settings(), steps, report=f"{__name__}.report", palette=64)
+study = Study.of_package(__name__, "spectra", Settings(), STEPS, palette=64)

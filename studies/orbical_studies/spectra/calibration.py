@@ -15,7 +15,7 @@ from torch import Tensor
 from orbical.calibration import ence, gence, gence_fiber
 from orbical.training import Evidence
 
-from ..student import student_errors, student_scale
+from ..student_t import student_errors, student_scale
 
 BINS, DRAWS = 10, 20
 

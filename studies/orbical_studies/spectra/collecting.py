@@ -11,19 +11,8 @@ from orbical.training import Evidence
 
 from ..framework import Results
 from ..framework.training import read_arrays, read_rows
+from . import measures
 from .contrasts import contrast_rows
-from .measures import (
-    Answers,
-    Row,
-    bins_of_signal,
-    by_wavenumber,
-    explained,
-    limits,
-    noise_range,
-    samples,
-    scores,
-    truth_of,
-)
 from .packing import FILE, unpack
 from .settings import PAPER, REMEDY
 from .training import restored
@@ -32,18 +21,18 @@ from .training import restored
 def collect(settings: Any, results: Results) -> None:
     """Measure the networks that were trained in the paper's way or with the remedy."""
     data, everyone = unpack(results.work / FILE), read_answers(results)
-    truth = truth_of(data)
-    tables: dict[str, list[Row]] = defaultdict(list)
+    truth = measures.truth_of(data)
+    tables: dict[str, list[measures.Row]] = defaultdict(list)
     for one in everyone:
         if one.row["training"] not in (PAPER, REMEDY):
             continue
-        tables["results"].append(scores(truth, one))
+        tables["results"].append(measures.scores(truth, one))
         if one.row["parts"] == 1:
-            tables["wavenumbers"] += by_wavenumber(truth, one, data.wavenumbers)
-            tables["explained"] += explained(truth, one)
-            tables["signals"] += bins_of_signal(truth, one)
-    tables["samples"] = samples(data, truth, everyone)
-    tables["limits"] = [limits(data)]
+            tables["wavenumbers"] += measures.by_wavenumber(truth, one, data.wavenumbers)
+            tables["explained"] += measures.explained(truth, one)
+            tables["signals"] += measures.bins_of_signal(truth, one)
+    tables["samples"] = measures.samples(data, truth, everyone)
+    tables["limits"] = [measures.limits(data)]
     for name, rows in tables.items():
         results.write(name, rows)
 
@@ -64,18 +53,18 @@ def compare_more(settings: Any, results: Results) -> None:
 def _compare(results: Results, trainings: str, limited: str, contrasts: str) -> None:
     """Write a row for each training, the limits of their data, and what each training changes."""
     data, everyone = unpack(results.work / FILE), read_answers(results)
-    truth = truth_of(data)
-    rows = [scores(truth, one) | noise_range(one.test) for one in everyone]
+    truth = measures.truth_of(data)
+    rows = [measures.scores(truth, one) | measures.noise_range(one.test) for one in everyone]
     results.write(trainings, rows)
-    results.write(limited, [limits(data)])
+    results.write(limited, [measures.limits(data)])
     compared = [one for one in everyone if one.compared]
     results.write(contrasts, contrast_rows(truth, compared))
 
 
-def read_answers(results: Results) -> list[Answers]:
+def read_answers(results: Results) -> list[measures.Answers]:
     """Read every finished training, in the order of names."""
     found = []
     for row in sorted(read_rows(results.work), key=lambda row: str(row["name"])):
         four = torch.from_numpy(restored(read_arrays(results.work, row["name"])["answers"]))
-        found.append(Answers(row, Evidence(*four[:, :-1]), Evidence(*four[:, -1])))
+        found.append(measures.Answers(row, Evidence(*four[:, :-1]), Evidence(*four[:, -1])))
     return found

@@ -13,8 +13,8 @@ from orbical.calibration import aleatoric_bleed
 from orbical.losses import nig_nll
 from orbical.training import Evidence
 
-from ..bond_graphs import bond_hashes
 from ..framework import rows_of
+from ..networks.molecules import bond_hashes
 from .calibration import BINS, calibration, calibration_scores, floors, likeliest_variance
 from .packing import TURNED, Pack
 from .settings import PAPER, PENALTY, REMEDY

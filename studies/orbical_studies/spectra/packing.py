@@ -16,9 +16,9 @@ from orbical.errors import InputError
 from orbical.groups import rotations3d
 
 from ..data import qm9, spectra
-from ..data.atom_arrays import padded_atoms
 from ..data.bars import tracked
 from ..data.infrared_spectra import Spectra
+from ..data.qm9_molecules import padded_atoms
 from ..framework import Results
 from ..framework.packs import read_pack, write_pack
 from .settings import Settings

@@ -13,9 +13,9 @@ from orbical.figures import INK, MODELS, SOFT
 
 from ..framework import Results, percent
 from ..framework.drawing import legend_outside, subplots
+from .contrasts import PAPER_R2, difference, finder, questions, repeated
 from .measures import KIND
 from .settings import NETWORKS, PAPER, PARTED, PARTS, PENALTY, REMEDY
-from .verdicts import PAPER_R2, difference, finder, questions, repeated
 
 PAPER_MOLECULES = 130_000
 REGIONS = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,12 +30,8 @@ STEP = 1 / 1024
 
 def train(settings: Settings, results: Results) -> None:
     """Train every network that is not trained yet."""
-    setup = partial(_setup, results.work / FILE)
+    setup = partial(unpack, results.work / FILE, framework.device())
     framework.train(trials(settings), settings, results.work, setup, run)
-
-
-def _setup(path: Path) -> Pack:
-    return unpack(path, framework.device())
 
 
 def run(data: Pack, trial: Trial) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

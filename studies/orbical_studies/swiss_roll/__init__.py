@@ -8,7 +8,7 @@ Section 4.7.1 and Fig. 3 of Berman et al., "On Uncertainty Calibration for Equiv
 
 from __future__ import annotations
 
-from ..framework import Study, deferred_steps
+from ..framework import Study
 from .training import Settings
 
 STEPS = {
@@ -17,5 +17,4 @@ STEPS = {
     "train-width": "papers_width:train_width",
     "collect-width": "papers_width:collect_width",
 }
-steps = deferred_steps(__name__, STEPS)
-study = Study("swiss-roll", __doc__, Settings(), steps, report=f"{__name__}.report")
+study = Study.of_package(__name__, "swiss-roll", Settings(), STEPS)

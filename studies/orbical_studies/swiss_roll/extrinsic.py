@@ -42,9 +42,9 @@ def run(settings: Settings, results: Results) -> None:
         roll = swiss_roll(correct, incorrect, settings.points)
         for seed in range(settings.extrinsic_seeds):
             train, test = split(roll, settings, seed)
-            kinds.append({**world, "seed": seed, **kinds_of(train, FAR)})
+            kinds.append({**world, "seed": seed, **_kinds_of(train, FAR)})
             if seed == 0:
-                kinds.append({**world, **kinds_of(test, NEAR)})
+                kinds.append({**world, **_kinds_of(test, NEAR)})
                 ceiling = accuracy_ceiling(test)
             for row in _trained(train, test, settings, seed):
                 rows.append({**world, "ceiling": ceiling, "seed": seed, **row})
@@ -57,11 +57,11 @@ def run(settings: Settings, results: Results) -> None:
     results.write("kinds", kinds)
 
 
-def kinds_of(points: SwissRoll, support: float) -> dict[str, float]:
+def _kinds_of(points: SwissRoll, support: float) -> dict[str, float]:
     """Measure the taxonomy of the swap: the shares that are correct, incorrect and extrinsic.
 
     >>> roll = swiss_roll(0.5, 0.25, points=1600)
-    >>> {name: round(share, 2) for name, share in kinds_of(roll, 1e-6).items()}
+    >>> {name: round(share, 2) for name, share in _kinds_of(roll, 1e-6).items()}
     {'measured_correct': 0.5, 'measured_incorrect': 0.25, 'measured_extrinsic': 0.25}
     """
     found = taxonomy(points.x, points.label, swap_of_heights(), support=support)

@@ -94,7 +94,7 @@ def measure(network: nn.Module, test: SwissRoll, settings: Settings, seed: int) 
     }
 
 
-def ece_interval(network: nn.Module, test: SwissRoll, settings: Settings) -> dict[str, float]:
+def _ece_interval(network: nn.Module, test: SwissRoll, settings: Settings) -> dict[str, float]:
     """Compute the ECE interval of invariant networks with these confidences, fibers = ECE bins."""
     probs = network(torch.from_numpy(test.x).float()).double().softmax(1)
     # Rounding differs between the heights by 1e-8: one answer stands for the whole orbit.
@@ -164,7 +164,7 @@ def _train(
         if epoch in settings.epochs:
             row = {"epoch": epoch, **measure(network, test, settings, seed)}
             if isinstance(network, HeightInvariant):
-                row |= ece_interval(network, test, settings)
+                row |= _ece_interval(network, test, settings)
             rows.append({**row, "seconds": time.process_time() - started})
 
     fit(network, train, max(settings.epochs), seed, watch)

@@ -10,14 +10,7 @@ Equivariant Functions".
 from __future__ import annotations
 
 from ..framework import Study
-from .measures import run
 from .training import Settings
 
-study = Study(
-    name="vector-field",
-    description=__doc__,
-    settings=Settings(),
-    steps={"run": run},
-    report=f"{__name__}.report",
-    palette=256,
-)
+STEPS = {"run": "measures:run"}
+study = Study.of_package(__name__, "vector-field", Settings(), STEPS, palette=256)

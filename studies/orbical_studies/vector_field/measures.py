@@ -17,18 +17,8 @@ from orbical.bounds import regression
 from ..data.planar_fields import DOMAINS, FIELDS, vector_fields, whole_field
 from ..framework import Results, rows_of
 from ..networks import parameters_of
-from .limits import (
-    WAYS,
-    Array,
-    Row,
-    beta_nll_terms,
-    limits,
-    scores,
-    symmetry_defects,
-    turns,
-    value_table,
-    variances,
-)
+from . import limits
+from .limits import Array, Row
 from .training import EQUIVARIANT, KINDS, AsGaussian, Settings, train_together
 
 WORLDS = tuple(product(FIELDS, DOMAINS))
@@ -51,7 +41,7 @@ def measurements(settings: Settings) -> Tables:
         `profile` (variances against the distance from the center of the disc), and `arrows`.
     """
     tables: Tables = defaultdict(list)
-    tables["limits"] = [limits_of(*world, settings) for world in WORLDS]
+    tables["limits"] = [_limits_of(*world, settings) for world in WORLDS]
     trainings = [(*world, seed) for world in WORLDS for seed in range(settings.seeds)]
     data = [vector_fields(field, domain, settings.train, seed) for field, domain, seed in trainings]
     x, target = (torch.stack(parts) for parts in zip(*data, strict=True))
@@ -85,17 +75,17 @@ def _start(make: Callable[[], nn.Module], seed: int, target: torch.Tensor) -> nn
 
 def _add_curves(tables: Tables, network: nn.Module, head: Row, settings: Settings) -> None:
     """Add the rows of a trained network that figures need."""
-    tables["angles"] += along_angles(network, head, settings)
+    tables["angles"] += _along_angles(network, head, settings)
     if head["domain"] == "disc":
         tables["profile"] += profile(network, head, settings)
     elif head["seed"] == 0 and head["variance"] == "scalar":
         tables["arrows"] += arrows(network, head, settings)
 
 
-def limits_of(field: str, domain: str, settings: Settings) -> Row:
+def _limits_of(field: str, domain: str, settings: Settings) -> Row:
     """Return the limits of one world on the test set, and the symmetries of its field."""
     x, value = whole_field(field, domain, settings.side)
-    found = limits(x.numpy(), value.numpy()) | symmetry_defects(field, x)
+    found = limits.limits(x.numpy(), value.numpy()) | limits.symmetry_defects(field, x)
     return {"field": field, "domain": domain, **found}
 
 
@@ -116,7 +106,7 @@ def measure(network: nn.Module, head: Row, settings: Settings) -> Row:
     """
     x, value = whole_field(head["field"], head["domain"], settings.side)
     mean, covariance = predict(network, x)
-    found = scores(x.numpy(), value.numpy(), mean, covariance)
+    found = limits.scores(x.numpy(), value.numpy(), mean, covariance)
     inversion = ob.groups.from_matrices(space=[np.eye(3), -np.eye(3)])
     space = ob.groups.product(ob.groups.rotations3d(24), inversion)
     some = x[:: max(1, len(x) // 100)]
@@ -124,7 +114,7 @@ def measure(network: nn.Module, head: Row, settings: Settings) -> Row:
     found["defect"] = float(error.parts["prediction"].max())
     if head["network"] == EQUIVARIANT:
         own = covariance[:, 0, 0] if head["variance"] == "scalar" else covariance
-        bounds = regression(*value_table(x.numpy(), value.numpy(), mean=mean, variance=own))
+        bounds = regression(*limits.value_table(x.numpy(), value.numpy(), mean=mean, variance=own))
         found["error_floor"] = bounds["thm3"].value
         if bounds["thm7"].applies:
             found["gence_lower"] = bounds["vector_lower_whole"].value
@@ -132,7 +122,7 @@ def measure(network: nn.Module, head: Row, settings: Settings) -> Row:
     return found
 
 
-def along_angles(network: nn.Module, head: Row, settings: Settings) -> list[Row]:
+def _along_angles(network: nn.Module, head: Row, settings: Settings) -> list[Row]:
     """Measure a network on the test points rotated in the plane, against the rotated truth.
 
     Returns:
@@ -142,7 +132,9 @@ def along_angles(network: nn.Module, head: Row, settings: Settings) -> list[Row]
     scan = ob.scan(
         AsGaussian(network),
         whole_field(head["field"], head["domain"], settings.side),
-        group=ob.groups.from_matrices(space=turns(angles), coords={"angle": np.degrees(angles)}),
+        group=ob.groups.from_matrices(
+            space=limits.turns(angles), coords={"angle": np.degrees(angles)}
+        ),
         task=TASK,
         progress=False,
     )
@@ -153,7 +145,7 @@ def along_angles(network: nn.Module, head: Row, settings: Settings) -> list[Row]
     columns = {
         "angle": np.degrees(angles),
         "xy_mse": np.square(error).mean((1, 2)),
-        "xy_beta_nll": beta_nll_terms(error, own).mean((1, 2)),
+        "xy_beta_nll": limits.beta_nll_terms(error, own).mean((1, 2)),
         "bleed": np.square(covariance).sum((2, 3)).mean(1),
         "gence": ob.calibration.along_orbit(scan, "gence").isel(model=0).to_numpy().reshape(-1),
     }
@@ -169,7 +161,7 @@ def profile(network: nn.Module, head: Row, settings: Settings) -> list[Row]:
     x, value = (part.numpy() for part in whole_field(head["field"], "disc", settings.side))
     mean, covariance = predict(network, torch.from_numpy(x))
     columns = {"radius": np.linalg.norm(x, axis=1)}
-    columns |= dict(zip(WAYS, variances(x, covariance).T, strict=True))
+    columns |= dict(zip(limits.WAYS, limits.variances(x, covariance).T, strict=True))
     columns["error"] = np.square(value - mean).sum(1)
     rings = {name: part.reshape(settings.side, -1).mean(1) for name, part in columns.items()}
     return rows_of(head, rings)

@@ -16,7 +16,7 @@ from orbical.calibration import gence_floor
 from orbical.figures import INK, MODELS, SEQUENTIAL
 
 from ..data.planar_fields import FIELDS, REACH
-from ..framework import Results
+from ..framework import Results, where
 from ..framework.drawing import legend_outside, subplots
 from .measures import WORLDS
 from .training import EQUIVARIANT, KINDS, PLAIN
@@ -129,7 +129,7 @@ def _profile(results: Results) -> Figure:
     spiral = results["profile"][results["profile"]["field"] == "spiral"]
     fig, panels = subplots(1, 3, 2.9, sharey=True, grid="both")
     for ax, (network, variance, formula, share) in zip(panels, shown, strict=True):
-        rows = spiral[(spiral["network"] == network) & (spiral["variance"] == variance)]
+        rows = where(spiral, network=network, variance=variance)
         for way, color, dashes, label in shown[network, variance, formula, share]:
             seeds = rows.pivot(index="radius", columns="seed", values=way)
             labels = [label, *[None] * (seeds.shape[1] - 1)]

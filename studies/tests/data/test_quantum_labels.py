@@ -10,8 +10,7 @@ import pytest
 import torch
 
 from orbical.errors import InputError, Interrupted
-from orbical_studies.data.label_store import LabelStore
-from orbical_studies.data.quantum_labels import Labelled, labelled
+from orbical_studies.data.quantum_labels import Labelled, LabelStore, labelled
 
 SIZES = (3, 5, 4)
 

@@ -51,7 +51,7 @@ def test_a_block_adds_its_input() -> None:
 
 @pytest.mark.parametrize(
     ("made", "channels"),
-    [(partial(LeNet5, 4), 1), (partial(CompactResNet, 4, 3, (4, 8), blocks=2), 3)],
+    [(partial(LeNet5, 4), 1), (partial(CompactResNet, 4, (4, 8, 8)), 3)],
 )
 def test_a_few_steps_fit_a_few_images(made: Callable[[], nn.Module], channels: int) -> None:
     torch.manual_seed(0)

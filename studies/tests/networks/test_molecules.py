@@ -224,9 +224,7 @@ def test_unknown_elements_are_refused(kind, number):
         network(batch | {"numbers": strange})
 
 
-def test_a_network_knows_the_elements_it_is_told():
-    torch.manual_seed(0)
+def test_a_network_knows_the_elements_of_qm9():
     salt = {"pos": torch.tensor([[[0.0, 0, 0], [0, 0, 1.3]]]), "numbers": torch.tensor([[17, 1]])}
-    assert GIN(elements=(1, 17))(salt).isfinite().all()
     with pytest.raises(InputError, match="atomic number 17"):
         GIN()(salt)

@@ -13,7 +13,7 @@ import orbical as ob
 from orbical.errors import InputError
 from orbical.zoo import detector
 from orbical.zoo._weights import read_zoo_header
-from orbical_studies.zoo_training.detectors import Crops, loss_of, train, views, write
+from orbical_studies.zoo_training.detectors import Crops, loss_of, main, train, views, write
 
 TINY = partial(detector.Detector, channels=(8, 8, 8, 8))
 
@@ -96,15 +96,23 @@ def test_training_repeats_and_refuses_a_jitter_beyond_one() -> None:
         train(material, 0.5, TINY, 0)
 
 
+def test_one_command_trains_both_detectors_of_scenes(tmp_path: Path) -> None:
+    main(f"--out {tmp_path} --scenes 2 --steps 1 --batch 2 --device cpu".split())
+    for name, jitter in (("centered", "0.0"), ("jittered", "1.0")):
+        header = detector.provenance(name, tmp_path)
+        assert header["training set"] == "orbical.datasets.scenes(2, seed=1)"
+        assert (header["jitter"], header["steps"], header["seed"]) == (jitter, "1", "0")
+
+
 def test_a_training_past_its_time_stops_and_tells_its_steps() -> None:
-    told: list[int] = []
+    taken: list[int] = []
 
-    def tell(step: int, loss: float) -> None:
-        told.append(step)
+    def follow(step: int, loss: torch.Tensor) -> None:
+        taken.append(step)
 
-    train(crops(), 0.5, TINY, 3, batch=2, tell=tell)
-    train(crops(), 0.5, TINY, 10**6, batch=2, seconds=1e-9, tell=tell)
-    assert told == [3, 1]
+    train(crops(), 0.5, TINY, 3, batch=2, after_step=follow)
+    train(crops(), 0.5, TINY, 10**6, batch=2, seconds=1e-9, after_step=follow)
+    assert taken == [1, 2, 3, 1]
 
 
 def test_scenes_hold_what_their_boxes_say() -> None:
