@@ -9,6 +9,7 @@ from calibration_references import paper_mmce_squared, paper_mmce_weighted, pape
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from orbical import calibration
 from orbical.calibration import mmce, mmce_squared, mmce_weighted, skce, top_label
 from orbical.errors import InputError
 
@@ -112,3 +113,18 @@ def test_bad_parameters_are_named():
         skce([0.5], [True])
     with pytest.raises(InputError, match="correct: expected 0 and 1 only"):
         mmce_weighted([0.5, 0.5], [0.5, 1.0])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("shape", [(50,), (1000,), (3, 300)])
+@pytest.mark.parametrize("name", ["mmce", "mmce_squared", "mmce_weighted", "skce", "esd"])
+def test_a_value_without_a_gradient_is_that_with_one(name, shape, weighted):
+    generator = torch.Generator().manual_seed(0)
+    confidence = torch.rand(shape, generator=generator, dtype=torch.float64).round(decimals=2)
+    correct = torch.rand(shape, generator=generator) < confidence
+    weights = torch.rand(shape, generator=generator, dtype=torch.float64) if weighted else None
+    measure = getattr(calibration, name)
+    alone = measure(confidence, correct, weights=weights)
+    with_gradient = measure(confidence.clone().requires_grad_(), correct, weights=weights)
+    assert with_gradient.requires_grad
+    torch.testing.assert_close(alone, with_gradient.detach(), rtol=1e-9, atol=1e-15)

@@ -277,3 +277,28 @@ def test_names_and_metadata_are_exported(session: Session) -> None:
     assert table["name"][:2] == ["IMG_0001.jpg", "IMG_0004.jpg"]
     assert set(table["species"]) == {"wolf"}
     assert table["mass"][1] == 2.0
+
+
+def test_outcomes_are_missing_where_the_score_is_however_often_they_are_read(monkeypatch):
+    images, labels = ob.datasets.digits()
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    scan = ob.scan(
+        net, (images[:20], labels[:20]), group="cyclic:4", task="classification", progress=False
+    )
+    reader, rows = Session(scan).scan_view().reader, slice(0, 20)
+    read = type(reader).read
+    for missing in (True, False):
+        asked: list[str] = []
+
+        def seen(self, name, *place, missing=missing, asked=asked):
+            asked.append(name)
+            values = read(self, name, *place)
+            lost = np.where(np.arange(20)[:, None] == 3, np.nan, values)
+            return lost if missing and name == "score_vs_consensus" else values
+
+        monkeypatch.setattr(type(reader), "read", seen)
+        for _ in range(2):
+            found = reader.responses("correct", rows, 0)
+            assert np.isnan(found).any(1).nonzero()[0].tolist() == ([3] if missing else [])
+        assert asked.count("score_vs_consensus") == (2 if missing else 1)
+        assert np.nanmax(reader.responses("score_vs_consensus", rows, 0)) > 0
