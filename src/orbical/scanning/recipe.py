@@ -24,6 +24,7 @@ from ..tasks import Reader, Task, as_task
 PROBE_SAMPLES = 2
 _MOST_TARGETS = 1 << 22
 """Of more samples the targets are not held: they are read, and stored, with each unit."""
+_CHECKED_AT_ONCE = 1 << 18  # targets
 _SECONDS = "None or a number of seconds"
 
 
@@ -159,7 +160,7 @@ def checked_data(
         target = task.check_target(labels, len(samples))
         return first, task.compact(target[:count]), target
     if labels is not None:  # checked now, and again with the samples of each unit
-        for rows in row_runs(len(samples), _MOST_TARGETS):
+        for rows in row_runs(len(samples), _CHECKED_AT_ONCE):
             task.check_target(labels[rows], rows.stop - rows.start)
     known = None if targets is None else task.compact(task.check_target(targets, count))
     return first, known, None

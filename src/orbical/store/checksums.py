@@ -209,7 +209,8 @@ def packed_chunk(values: np.ndarray, codecs: Sequence[Json]) -> bytes:
     shuffle = getattr(Blosc, blosc["shuffle"].upper())
     coder = Blosc(blosc["cname"], blosc["clevel"], shuffle, blosc["blocksize"])
     content: bytes = coder.encode(values)
-    return content + crc32c(content).to_bytes(CRC_BYTES, "little")
+    tail: bytes = crc32c(content).to_bytes(CRC_BYTES, "little")
+    return content + tail
 
 
 class CheckedBlosc(BloscCodec):
