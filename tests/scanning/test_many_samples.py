@@ -55,6 +55,7 @@ def net(x):
 def few_are_held(monkeypatch):
     monkeypatch.setattr(layout, "_CHUNK_BYTES", 1 << 16)
     monkeypatch.setattr(recipe, "_MOST_TARGETS", 1 << 12)
+    monkeypatch.setattr(recipe, "_CHECKED_AT_ONCE", 1 << 12)
     monkeypatch.setattr(scan_result, "_HELD_NUMBERS", 1 << 12)
     monkeypatch.setattr(scan_result, "_HELD_TEXTS", 1 << 12)
 
