@@ -33,8 +33,8 @@ from .pairs.validation import binary_pair, kept_samples, sample_weights
 from .registry import RESAMPLES, BoundMeasure, Draws, Measure, list_measures, takes_weights
 
 __all__ = [
-    "classification_table", "measure_table", "pair_table", "regression_score_terms", "regression_table",
-    "score_terms",
+    "classification_table", "measure_table", "pair_table",
+    "regression_score_terms", "regression_table", "score_terms",
 ]  # fmt: skip
 
 

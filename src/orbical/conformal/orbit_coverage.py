@@ -109,17 +109,19 @@ def along_orbit(
     wanted = checked_coverage(chosen.coverage)
     place = _place(calibrate, group, chosen)
     shape = (like.sizes["model"], like.sizes["element"])
-    held, tested, hits, *powers = np.zeros((7, *shape))  # powers of sizes: to the fourth
+    held, tested, hits = np.zeros((3, *shape))
+    powers = np.zeros((4, *shape))  # sums of the sizes, their squares, cubes and fourth powers
     for model in range(shape[0]):
         parts = conformal_halves(finished_rows(arrays, str(like.name), model), share, seed)
         held[model] = len(parts[0])
         for _, contains, size in conformal_tests(arrays, chosen, model, parts, place):
             tested[model] += len(size)
             hits[model] += contains.sum(0)
-            for exponent, total in enumerate(powers, start=1):
-                total[model] += (size**exponent).sum(0)
+            for exponent, sums in enumerate(powers, start=1):
+                sums[model] += (size**exponent).sum(0)
     covered = share_interval_of_sums(tested, hits, hits, level)
-    mean, low, high = interval_of_sums(tested, *powers, level, low=0.0)
+    total, squares, cubes, fourths = powers
+    mean, low, high = interval_of_sums(tested, total, squares, cubes, fourths, level, low=0.0)
     upright = np.repeat(mean[:, [group.identity]], shape[1], axis=1)
     split = {"held": held.astype(int), "tested": tested.astype(int)}
     of_coverage = {
