@@ -188,7 +188,7 @@ def test_as_few_passes_as_even_parts_of_the_samples_can_have(batch, count):
     images, labels = dense_data(count)
     given = {"group": "rotations:8", "task": "segmentation", "progress": False}
     ob.scan(noted, (images, labels), batch_size=batch, **given)
-    passes, most = sizes[3:], min(batch, count)  # after the probes
+    passes, most = sizes[2:], min(batch, count)  # after the probes
     parts = range(-(-count // most), count + 1)
     expected = min(part * -(-8 // max(1, batch // -(-count // part))) for part in parts)
     assert (sum(passes), len(passes)) == (8 * count, expected)
