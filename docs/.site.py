@@ -57,7 +57,9 @@ PACKAGE = re.compile(
 )
 HEADING = re.compile(r'<h\d id="(orbical\.[\w.]+)"')
 SEE_ALSO = re.compile(r"(?<=<summary>See Also</summary>)\s*<p>(.*?)</p>", re.DOTALL)
-BASE = re.compile(r'<p class="doc doc-class-bases">\s*Bases: <code>(?:<[^>]*>)+_\w+(?:</\w+>)+</p>')
+BASES = re.compile(r'<p class="doc doc-class-bases">\s*Bases: (.*?)</p>', re.DOTALL)
+# A base of orbical without an entry in the reference, which would be a link.
+UNLISTED = re.compile(r'<code><span title="orbical\.[^"]*">\w+</span></code>(?:, )?')
 # Where a signature is made when the code runs, neither types nor defaults are known.
 UNKNOWN = re.compile(r"(<td>\s*</td>\s*<td>(?:(?!</tr>).)*?)<em>required</em>", re.DOTALL)
 CELL = re.compile(r"<(t[dh])>(.*?)</\1>", re.DOTALL)
@@ -150,7 +152,7 @@ def on_page_content(text: str, page: Any, files: Any, **_: Any) -> str:
 
     if MEMBERS in page.markdown:
         text = PACKAGE.sub("", text, count=1)
-    text = UNKNOWN.sub(r"\1", BASE.sub("", _with_links(text)))
+    text = UNKNOWN.sub(r"\1", _with_links(text))
     text = IMAGE.sub(marked, text)
     text = _whole(OPTION, text)
     text = NAME.sub(lambda found: re.sub(r"[./](?!py$)", r"\g<0><wbr>", found[0]), text)
@@ -212,7 +214,7 @@ def _cell(found: re.Match[str]) -> str:
 
 
 def on_post_page(text: str, page: Any, config: Any) -> str:
-    """Say what a shared link shows, and name the dialog of the search."""
+    """Say what a shared link shows, name the dialog of the search, and keep the bases to read."""
     about = {
         "title": f"{page.title} - {config.site_name}",
         "description": config.site_description,
@@ -223,7 +225,14 @@ def on_post_page(text: str, page: Any, config: Any) -> str:
         f'<meta property="og:{name}" content="{html.escape(words)}">'
         for name, words in about.items()
     )
-    return _with_named_dialog(text.replace("</head>", f"{tags}</head>", 1))
+    text = BASES.sub(_with_listed_bases, text.replace("</head>", f"{tags}</head>", 1))
+    return _with_named_dialog(text)
+
+
+def _with_listed_bases(found: re.Match[str]) -> str:
+    """Return the bases of a class that are in the reference or of other libraries."""
+    listed = UNLISTED.sub("", found[1])
+    return found[0].replace(found[1], listed.removesuffix(", ")) if listed else ""
 
 
 def on_post_template(text: str, template_name: str, config: Any) -> str:

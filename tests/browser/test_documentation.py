@@ -319,8 +319,11 @@ def test_see_also_is_a_list_of_links_and_private_bases_are_not_shown(built):
         assert words.count("<li><a ") == words.count("<li>")
     assert "#orbical.calibration.interval" in lists[0]  # on another page
     text = (built / "api" / "calibration" / "metrics" / "index.html").read_text("utf-8")
-    assert "_OfOutputs</span></code></p>" not in text
     assert "<em>required</em>" not in text  # their signatures are made when the code runs
+    pages = [page.read_text("utf-8") for page in built.glob("api/**/index.html")]
+    bases = [line for text in pages for line in re.findall(r"Bases: (.*?)</p>", text)]
+    assert any("#orbical.tasks.Task" in line for line in bases)
+    assert not any('<span title="orbical.' in line for line in bases)  # without an entry
 
 
 def test_short_names_numbers_and_counts_stay_on_one_line(built):

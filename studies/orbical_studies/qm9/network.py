@@ -60,7 +60,9 @@ class OrientedMPNN(InvariantMPNN):
         return self.pooled(state, mask)
 
 
-BACKBONES = dict(zip(NETWORKS, (GIN, InvariantMPNN, OrientedMPNN), strict=True))
+BACKBONES: dict[str, type[GIN | InvariantMPNN | OrientedMPNN]] = dict(
+    zip(NETWORKS, (GIN, InvariantMPNN, OrientedMPNN), strict=True)
+)
 
 
 class Decoders(nn.Module):

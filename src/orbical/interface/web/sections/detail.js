@@ -11,7 +11,8 @@ export function createSection(el, app) {
   const frame = createFrame({ name: "detail", title: "Prediction", hint: hints.detail });
   el.append(frame.el);
   const errors = frame.body.appendChild(h("div", { class: "errors", role: "alert", tabindex: "0", hidden: true }));
-  const holder = createNamedView(frame.body.appendChild(h("div", { class: "view" })), app.state);
+  const body = h("div", { class: "view", tabindex: "0", role: "group", "aria-label": "Predictions" }); // it may scroll
+  const holder = createNamedView(frame.body.appendChild(body), app.state);
   const zoom = createZoom(frame, app.store);
   let shown = "";
 
