@@ -133,11 +133,11 @@ def data_hash(parts: Iterable[str | bytes]) -> str:
     return digest.hexdigest()[:16]
 
 
-def data_stamp(files: Mapping[str, Path], settings: Iterable[object] = ()) -> str:
+def data_stamp(files: Mapping[str, str | Path], settings: Iterable[object] = ()) -> str:
     """Return a hash of the names, sizes and times of files, and of how they are read."""
     parts = [repr(setting) for setting in settings]
     for name, path in files.items():
-        about = path.stat()
+        about = Path(path).stat()
         parts.append(f"{name} {about.st_size} {about.st_mtime_ns}")
     return data_hash(parts)
 
