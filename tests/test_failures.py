@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import orbical as ob
 from orbical.cli import _register, app
-from orbical.cli.worst_case import _print_means as print_worst_case
+from orbical.cli.worst_case import _print_worst_case_means as print_worst_case
 from orbical.errors import InputError
 
 

@@ -36,7 +36,7 @@ def as_array(name: str, values: ArrayLike, device: torch.device | None = None) -
         tensor([2., 1., 0.], dtype=torch.float64)
     """
     try:
-        tensor = values if isinstance(values, Tensor) else _read(values)
+        tensor = values if isinstance(values, Tensor) else _read_array(values)
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         text = _holds_text(values)
         given = "text" if text else f"{type(values).__name__} ({error})"
@@ -47,7 +47,7 @@ def as_array(name: str, values: ArrayLike, device: torch.device | None = None) -
     return tensor if device is None else tensor.to(device)
 
 
-def _read(values: ArrayLike) -> Tensor:
+def _read_array(values: ArrayLike) -> Tensor:
     if isinstance(values, list | tuple):
         first = values[0] if values else None
         if isinstance(first, Tensor):
@@ -139,7 +139,7 @@ def _dtype(tensor: Tensor) -> str:
     return str(tensor.dtype).removeprefix("torch.")
 
 
-def _integers(labels: ArrayLike, classes: int, device: torch.device) -> Tensor:
+def _integer_labels(labels: ArrayLike, classes: int, device: torch.device) -> Tensor:
     """Read labels as int64; booleans are the indices of two classes."""
     given = as_array("labels", labels, device)
     if given.dtype == torch.bool and classes == 2:
@@ -189,7 +189,7 @@ def labels_of(outputs: Tensor, labels: ArrayLike) -> Tensor:
         tensor([0, 1])
     """
     samples, classes = outputs.shape[-2:]
-    truth = _integers(labels, classes, outputs.device)
+    truth = _integer_labels(labels, classes, outputs.device)
     if truth.ndim > 1 and truth.shape[-2:] == (samples, 1) and samples > 1:
         truth = truth[..., 0]
     if truth.ndim == 0 or truth.shape[-1] != samples:

@@ -171,7 +171,7 @@ def as_path(argument: str, given: Any) -> Path:
     A URL becomes a `UPath` of universal-pathlib, which has the methods of a path.
     """
     if "://" in str(given):
-        return _of_url(argument, given)
+        return _path_from_url(argument, given)
     if not isinstance(given, str | os.PathLike) or not str(given):
         raise InputError(argument, "the path of a folder, or a URL", repr(given))
     try:
@@ -185,7 +185,7 @@ def as_path(argument: str, given: Any) -> Path:
         raise InputError(argument, problem=f"{_shortened(given)} cannot be used: {why}") from error
 
 
-def _of_url(argument: str, given: Any) -> Path:
+def _path_from_url(argument: str, given: Any) -> Path:
     """Return a path on a remote file system that fsspec knows."""
     if str(given).startswith(_ARCHIVES):
         got = f"the archive {_shortened(given)}"

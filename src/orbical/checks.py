@@ -195,7 +195,7 @@ def check(
     if not thresholds:
         remedy = "set some, such as max_gap=0.02"
         raise InputError("thresholds", "at least one", "none", remedy=remedy)
-    rules = [_rule(name, real_number(name, limit)) for name, limit in thresholds.items()]
+    rules = [_rule_of_check(name, real_number(name, limit)) for name, limit in thresholds.items()]
     draws = _Draws(
         bins=number_of_bins(bins),
         level=calibration.checked_level(real_number("level", level)),
@@ -235,7 +235,7 @@ def configured_check(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _rule(name: str, limit: float) -> _Rule:
+def _rule_of_check(name: str, limit: float) -> _Rule:
     side, _, rest = name.partition("_")
     limits = {"maximum" if side == "max" else "minimum": float(limit)}, float(limit)
     if side in ("max", "min") and rest in _WHOLE:
@@ -265,7 +265,7 @@ def _check_scan(
     scan: Scan | xr.Dataset, rules: list[_Rule], draws: _Draws, models: Collection[str]
 ) -> list[Check]:
     arrays = arrays_of(scan)
-    failed = _failed(scan, arrays)
+    failed = _failed_in_check(scan, arrays)
     for name in models:
         check_name("model", name, arrays.models)
     own = {rule.name for rule in rules}
@@ -275,7 +275,7 @@ def _check_scan(
     return [
         _check_of(rule, model, arrays.samples, found, failed=failed[model])
         for rule in rules
-        for model, found in _verdicts(scan, rule, draws).items()
+        for model, found in _verdicts_of_check(scan, rule, draws).items()
         if not models or model in models
     ]
 
@@ -293,7 +293,7 @@ def _of_each_quantity(rule: _Rule, arrays: ScanArrays, own: set[str]) -> list[_R
     return [one for one in scanned if rule.name.replace("gap", one.quantity) not in own]
 
 
-def _failed(scan: Scan | xr.Dataset, arrays: ScanArrays) -> dict[str, int]:
+def _failed_in_check(scan: Scan | xr.Dataset, arrays: ScanArrays) -> dict[str, int]:
     """Return on how many samples each model failed; refuse what is unfinished."""
     if not is_scan(scan):
         for model, name in enumerate(arrays.models):
@@ -346,7 +346,7 @@ def _check_outputs(
         row, title = measured[rule.quantity], calibration.MEASURES[rule.quantity].title
         if rule.quantity == "accuracy":
             correct = calibration.top_label(**outputs)[1].numpy()
-            judged = _verdict_on_terms([correct], _bounds(rule), rule, level)
+            judged = _check_verdict_on_terms([correct], _bounds(rule), rule, level)
         else:
             ends = float(row.value), float(row.low), float(row.high)
             judged = calibration.judge(*ends, **rule.limit, level=level, caution=row.caution), None
@@ -354,9 +354,9 @@ def _check_outputs(
     return checked
 
 
-def _verdicts(scan: Scan | xr.Dataset, rule: _Rule, draws: _Draws) -> dict[str, _Judged]:
+def _verdicts_of_check(scan: Scan | xr.Dataset, rule: _Rule, draws: _Draws) -> dict[str, _Judged]:
     if rule.of_means:
-        return _verdicts_on_means(scan, rule, draws["level"])
+        return _check_verdicts_on_means(scan, rule, draws["level"])
     entry = calibration.MEASURES[rule.quantity]
     options = entry.accepted({"bins": draws["bins"]}) | rule.limit
     options |= {"level": draws["level"], "resamples": draws["resamples"]}
@@ -367,7 +367,9 @@ def _verdicts(scan: Scan | xr.Dataset, rule: _Rule, draws: _Draws) -> dict[str, 
     return {model: (each, None) for model, each in judged.items()}
 
 
-def _verdicts_on_means(scan: Scan | xr.Dataset, rule: _Rule, level: float) -> dict[str, _Judged]:
+def _check_verdicts_on_means(
+    scan: Scan | xr.Dataset, rule: _Rule, level: float
+) -> dict[str, _Judged]:
     """Judge a mean over samples of each model."""
     arrays = arrays_of(scan)
     if rule.quantity == "changed":
@@ -378,18 +380,22 @@ def _verdicts_on_means(scan: Scan | xr.Dataset, rule: _Rule, level: float) -> di
         rows = nero.sample_changes(arrays)["changed"]
         binary = nero.changes_are_binary(arrays)
         return {
-            model: _verdict_on_terms([nero.known_terms(values, binary)], _bounds(rule), rule, level)
+            model: _check_verdict_on_terms(
+                [nero.known_terms(values, binary)], _bounds(rule), rule, level
+            )
             for model, values in zip(arrays.models, rows, strict=True)
         }
     bounds, name = _bounds(rule, arrays), rule.variable
     least = nero.least_response(arrays, name) if bounds is None and name in arrays else None
     return {
-        model: _verdict_on_terms(list(_terms(arrays, rule, place)), bounds, rule, level, least)
+        model: _check_verdict_on_terms(
+            list(_terms_to_check(arrays, rule, place)), bounds, rule, level, least
+        )
         for place, model in enumerate(arrays.models)
     }
 
 
-def _verdict_on_terms(
+def _check_verdict_on_terms(
     columns: list[np.ndarray],
     bounds: tuple[float, float] | None,
     rule: _Rule,
@@ -434,7 +440,7 @@ def _bounds(rule: _Rule, arrays: ScanArrays | None = None) -> tuple[float, float
     return calibration.MEASURES[rule.quantity].bounds
 
 
-def _terms(arrays: ScanArrays, rule: _Rule, model: int) -> Iterator[np.ndarray]:
+def _terms_to_check(arrays: ScanArrays, rule: _Rule, model: int) -> Iterator[np.ndarray]:
     """Yield what is averaged over samples: one column of known terms, or one for each element."""
     name = rule.variable
     if name not in arrays:

@@ -344,17 +344,19 @@ def _isomap(scores: Array, dims: int, seed: int) -> Array:
         landmarks = np.arange(len(points))
     else:
         landmarks = np.random.default_rng(seed).choice(len(points), LANDMARKS, replace=False)
-    graph = _connected(points, _neighbor_graph(points))
+    graph = _connected_for_isomap(points, _neighbor_graph(points))
     kernel = np.empty((len(landmarks), len(points)), np.float32)
     for rows in row_runs(len(landmarks), LANDMARKS):
         kernel[rows] = -0.5 * np.square(dijkstra(graph, directed=False, indices=landmarks[rows]))
     whole = len(landmarks) == len(points)
-    positions = kernel.T @ _scaled_axes(kernel if whole else kernel[:, landmarks], dims, seed)
+    positions = kernel.T @ _scaled_embedding_axes(
+        kernel if whole else kernel[:, landmarks], dims, seed
+    )
     positions -= positions[landmarks].mean(0)
     return np.asarray(positions[place.reshape(-1)])
 
 
-def _scaled_axes(kernel: Array, dims: int, seed: int) -> Array:
+def _scaled_embedding_axes(kernel: Array, dims: int, seed: int) -> Array:
     """Return what a kernel `[L, L]` is multiplied by in classical scaling, without a copy of it.
 
     These are the main axes of the kernel once rows and columns are centered, each divided by its
@@ -389,7 +391,7 @@ def _neighbor_graph(points: Array) -> csr_matrix:
     return csr_matrix(finder.kneighbors_graph(mode="distance"))
 
 
-def _connected(points: Array, graph: csr_matrix) -> csr_matrix:
+def _connected_for_isomap(points: Array, graph: csr_matrix) -> csr_matrix:
     """Connect the parts of a graph: each but the largest by its shortest edge, until one is left.
 
     The number of parts at least halves each time; distances are computed block by block.

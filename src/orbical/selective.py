@@ -96,7 +96,7 @@ def risk_coverage(score: ArrayLike, correct: ArrayLike, *, level: float = 0.95) 
         >>> [round(float(risk), 3) for risk in found.risk], round(found.aurc, 3)
         ([0.0, 0.0, 0.333, 0.25], 0.146)
     """
-    wrong, ties = _ranked(score, correct)
+    wrong, ties = _ranked_by_confidence(score, correct)
     size = len(wrong)
     steps = torch.arange(1, size + 1, dtype=torch.float64)
     reach = (1 / steps).flip(0).cumsum(0).flip(0)
@@ -129,7 +129,7 @@ def aurc(score: ArrayLike, correct: ArrayLike) -> float:
         >>> round(aurc([0.9, 0.8, 0.7, 0.6], [True, True, False, True]), 3)
         0.146
     """
-    wrong, ties = _ranked(score, correct)
+    wrong, ties = _ranked_by_confidence(score, correct)
     steps = torch.arange(1, len(wrong) + 1, dtype=torch.float64)
     return float((_mean_by(ties, wrong).cumsum(0) / steps).mean())
 
@@ -230,7 +230,7 @@ def along_orbit(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.DataArray
     return calibration.along_elements("aurc", confidence, ends["aurc"], more, about)
 
 
-def _ranked(score: ArrayLike, correct: ArrayLike) -> tuple[Tensor, Tensor]:
+def _ranked_by_confidence(score: ArrayLike, correct: ArrayLike) -> tuple[Tensor, Tensor]:
     """Return errors `[N]` from the most trusted to the least, and which of them are tied."""
     given = as_array("score", score).detach().double().cpu()
     hit = as_array("correct", correct).detach().double().cpu()

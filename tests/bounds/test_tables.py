@@ -22,7 +22,7 @@ from orbical.bounds import (
     regression,
     taxonomy,
 )
-from orbical.bounds._near_points import _equal_rows, link_within
+from orbical.bounds._near_points import _equal_points, link_within
 from orbical.errors import InputError
 
 
@@ -138,7 +138,7 @@ def test_rows_whose_keys_collide_are_told_apart() -> None:
     """Keys are sums of odd multiples: each multiplier times the other is a collision."""
     one, other = 2 * np.random.default_rng(1).integers(1, 2**62, size=2, dtype=np.int64) + 1
     rows = np.array([(1, 0), (other, 0), (0, one), (other, 0), (0, one), (-1, 0)])
-    order, start = _equal_rows(rows)
+    order, start = _equal_points(rows)
     assert len(start) == 4
     kinds = [{*map(tuple, part)} for part in np.split(rows[order], start[1:])]
     assert all(len(kind) == 1 for kind in kinds)

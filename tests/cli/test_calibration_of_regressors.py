@@ -111,7 +111,7 @@ def test_evidence_that_is_none_is_named_with_its_file(
 
 
 def test_of_maps_of_values_some_points_are_measured_and_the_table_says_so():
-    from orbical.calibration.scan_tables import _kinds
+    from orbical.calibration.scan_tables import _kinds_of_scan_table
 
     def net(images):
         return images, torch.full_like(images, 0.01)
@@ -119,8 +119,8 @@ def test_of_maps_of_values_some_points_are_measured_and_the_table_says_so():
     maps = torch.rand(9, 1, 16, 16, generator=torch.Generator().manual_seed(0))
     task = ob.tasks.DenseRegression(uncertainty="variance")
     scan = ob.scan(net, (maps, maps), group="flips", task=task, progress=False)
-    ((name, outputs),) = _kinds(scan)
+    ((name, outputs),) = _kinds_of_scan_table(scan)
     assert name == ", 85 of 256 points"  # 9 x 85 of 9 x 256
     assert outputs.sizes["point"] == 85
     few = ob.scan(net, (maps[:2], maps[:2]), group="flips", task=task, progress=False)
-    assert _kinds(few) == [("", few)]
+    assert _kinds_of_scan_table(few) == [("", few)]

@@ -104,7 +104,7 @@ def test_another_kind_does_not_wait_for_a_slow_one():
 
 def test_without_anywidget_the_extra_is_named(scan, monkeypatch):
     monkeypatch.setitem(sys.modules, "anywidget", None)
-    widgets._class.cache_clear()
+    widgets._widget_class.cache_clear()
     with pytest.raises(MissingExtra, match=r"orbical\[notebook\]"):
         widgets.widget(Session({"digits": scan}))
 

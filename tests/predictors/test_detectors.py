@@ -12,7 +12,7 @@ import torch
 import orbical as ob
 from orbical.errors import InputError, ModelError
 from orbical.predictors import DetectorPredictor, OnnxPredictor, as_predictor
-from orbical.predictors.detectors import _fitted
+from orbical.predictors.detectors import _images_fitted_to_detector
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: extra onnx")
@@ -141,7 +141,7 @@ def test_boxes_come_back_in_pixels_of_the_view(head, tmp_path):
 @pytest.mark.parametrize("given", [(32, 32), (100, 40), (64, 96), (30, 200), (7, 5)])
 @pytest.mark.parametrize("letterbox", [True, False])
 def test_an_image_is_found_where_the_fit_says(given, letterbox):
-    fitted, grown, offset = _fitted(torch.ones(1, 1, *given), SIZE, letterbox)
+    fitted, grown, offset = _images_fitted_to_detector(torch.ones(1, 1, *given), SIZE, letterbox)
     assert fitted.shape[2:] == SIZE
     rows, columns = (fitted[0, 0] > 0.9).nonzero().T
     found = [columns.min(), rows.min(), columns.max() + 1, rows.max() + 1]

@@ -138,14 +138,14 @@ def test_queries_become_boxes_in_pixels_as_the_library_decodes_them(detector, im
 def test_queries_without_a_class_of_no_object_are_ranked_over_all_classes(images):
     from types import SimpleNamespace
 
-    from orbical.predictors.hugging_face_models import _detections
+    from orbical.predictors.hugging_face_models import _hugging_face_detections
 
     generator = torch.Generator().manual_seed(2)
     logits, boxes = (
         torch.randn(2, 6, 3, generator=generator),
         torch.rand(2, 6, 4, generator=generator),
     )
-    found = _detections(logits, boxes, 3, (20, 28))
+    found = _hugging_face_detections(logits, boxes, 3, (20, 28))
     post = transformers.RTDetrImageProcessor().post_process_object_detection
     raw = SimpleNamespace(logits=logits, pred_boxes=boxes)
     for place, expected in enumerate(post(raw, 0.0, [(20, 28)] * 2)):

@@ -11,7 +11,7 @@ import torch
 import orbical as ob
 from orbical.scanning.description import _differing
 from orbical.scanning.spill import _is_dense
-from orbical.store.checksums import UnitFile, _is_sound
+from orbical.store.checksums import UnitFile, _unit_is_sound
 
 
 @pytest.fixture
@@ -34,8 +34,8 @@ def test_data_are_confirmed_by_the_same_fingerprint_alone(scan: ob.Scan) -> None
 )
 def test_a_unit_with_a_wrong_type_is_not_sound(wrong: dict[str, object]) -> None:
     unit = UnitFile(0, 0, "origin", {"score": "hash"}, [], 8)
-    assert _is_sound(unit)
-    assert not _is_sound(replace(unit, **wrong))
+    assert _unit_is_sound(unit)
+    assert not _unit_is_sound(replace(unit, **wrong))
 
 
 def test_what_differs_is_named_where_only_one_has_parts() -> None:

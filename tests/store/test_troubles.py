@@ -168,7 +168,7 @@ def test_a_packed_scan_is_to_be_unpacked(few, tmp_path):
 def test_of_two_scans_that_begin_at_once_one_is_told(tmp_path, few, monkeypatch):
     from orbical.store import creation as stores
 
-    path, fill = tmp_path / "run.zarr", stores._filled
+    path, fill = tmp_path / "run.zarr", stores._filled_on_creation
 
     def fill_while_another_is_faster(*rest):
         monkeypatch.setattr(stores, "_filled", fill)

@@ -159,7 +159,7 @@ def test_the_memory_of_the_probes_limits_the_batch(monkeypatch, kept):
         monkeypatch.setattr(torch.cuda, name, lambda device, found=found: found)
     sweep = SimpleNamespace(device=torch.device("cuda"), group=ob.groups.rotations(24))
     recipe = SimpleNamespace(first=torch.zeros(2, 3, 8, 8))
-    assert units._most_by_memory(sweep, recipe) == total // units._SHARE_OF_MEMORY // each
+    assert units._most_units_by_memory(sweep, recipe) == total // units._SHARE_OF_MEMORY // each
 
 
 @pytest.mark.parametrize("copies", [2, 5, 32])
@@ -168,10 +168,10 @@ def test_copies_of_cells_count_the_same(monkeypatch, copies):
     cell = torch.randint(1, 7, (3, 2, 5, 7), generator=random)
     judged = torch.rand(cell.shape, generator=random) > 0.3
     values = torch.randint(0, 2**40, cell.shape, generator=random)
-    once = _maps._sums_by_cell(cell, judged, 6, None, values)
+    once = _maps._map_sums_by_cell(cell, judged, 6, None, values)
     monkeypatch.setattr(_maps, "_copies", lambda cell, cells: copies)
     for found, expected in zip(
-        _maps._sums_by_cell(cell, judged, 6, None, values), once, strict=True
+        _maps._map_sums_by_cell(cell, judged, 6, None, values), once, strict=True
     ):
         assert torch.equal(found, expected)
 

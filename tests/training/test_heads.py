@@ -8,7 +8,7 @@ from torch import nn
 
 import orbical as ob
 from orbical import losses, training
-from orbical.actions.on_points_and_vectors import _representation
+from orbical.actions.on_points_and_vectors import _irreps_matrices
 from orbical.errors import InputError
 from orbical.training.heads import FLOOR, floored_softplus
 
@@ -119,7 +119,7 @@ def test_irreps_heads_are_exactly_equivariant() -> None:
     for kind in (training.IrrepsVarianceHead, training.IrrepsCovarianceHead):
         head = kind(irreps).double().fit_scale(torch.randn(9, 3))
         still = head(x)
-        for turn, matrix in zip(spin, _representation(irreps, spin), strict=True):
+        for turn, matrix in zip(spin, _irreps_matrices(irreps, spin), strict=True):
             moved = head(x @ matrix.T)
             torch.testing.assert_close(moved[0], still[0] @ turn.T, rtol=1e-8, atol=1e-9)
             before = still[1]

@@ -104,7 +104,7 @@ class Action(WithUsage, ABC):
                 f"samples of shape [{', '.join(self.dims[1:])}] for the action "
                 f"{type(self).__name__}",
                 list(x.shape[1:]),
-                remedy=_remedy(group, x, self.dims),
+                remedy=_remedy_of_nonfinite(group, x, self.dims),
             )
 
     def moved_by(self, x: Tree) -> frozenset[str]:
@@ -248,7 +248,7 @@ def relative_action_loss(back: Tensor, x: Tensor) -> Tensor:
     return result
 
 
-def _remedy(group: Group, x: Tensor, dims: tuple[str, ...]) -> str:
+def _remedy_of_nonfinite(group: Group, x: Tensor, dims: tuple[str, ...]) -> str:
     """Name the axis that data of this shape lacks, or the action that it may need."""
     if {"shift", "gain"} & {*group.parts} and x.ndim <= 3:
         return (

@@ -39,7 +39,7 @@ class Fields(Action):
 
     def check(self, group: Group, x: Tree) -> None:
         """Check that the fields match, and check each of them."""
-        _check_fields(x, self.actions)
+        _check_fields_of_tree(x, self.actions)
         tree_map(lambda action, leaf: action.check(group, leaf), self.actions, x)
 
     def moved_by(self, x: Tree) -> frozenset[str]:
@@ -74,7 +74,7 @@ class Fields(Action):
         return {"action": "Fields", "fields": tree_map(lambda a: a.describe(), self.actions)}
 
 
-def _check_fields(x: Tree, actions: Tree, within: str = "") -> None:
+def _check_fields_of_tree(x: Tree, actions: Tree, within: str = "") -> None:
     if field_names(x) != field_names(actions):
         given = f"fields {field_names(x)}"
         remedy = "an action for each field (--input pos=points,z=rows)"
@@ -85,7 +85,7 @@ def _check_fields(x: Tree, actions: Tree, within: str = "") -> None:
         raise InputError(f"data{within}", expected, given, remedy=f"pass input= {remedy}")
     if isinstance(actions, dict | tuple):
         for key in actions if isinstance(actions, dict) else range(len(actions)):
-            _check_fields(x[key], actions[key], f"{within}[{key!r}]")
+            _check_fields_of_tree(x[key], actions[key], f"{within}[{key!r}]")
 
 
 def as_action(action: object) -> Action:

@@ -135,7 +135,7 @@ class Images(OfFinite):
             )
 
 
-class _View(Images):
+class _ImageView(Images):
     """What views share: the central `size` pixels of images that may be larger."""
 
     _fixed = frozenset({"padding"})
@@ -156,7 +156,7 @@ class _View(Images):
         return None if bool(inside.all()) else inside
 
 
-class Window(_View):
+class Window(_ImageView):
     """A field of view of `size` pixels that moves inside larger images `[B, C, H, W]`.
 
     The content shifts by the element, and what enters the view is real image: nothing is invented
@@ -223,7 +223,7 @@ class Window(_View):
             )
 
 
-class MapView(_View):
+class MapView(_ImageView):
     """What is predicted in a `Window`: the central `size` pixels of maps that may be larger.
 
     Every element is resampled, and the border continues outside.
@@ -372,7 +372,7 @@ def central_image(x: Tensor, size: int) -> Tensor:
     return x[..., top : top + size, left : left + size]
 
 
-class _Central(_View):
+class _Central(_ImageView):
     """What pairs and fields share: the central `size` pixels, moved exactly or resampled."""
 
     def __init__(self, size: int, interpolation: str = "bicubic") -> None:

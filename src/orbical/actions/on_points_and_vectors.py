@@ -54,7 +54,7 @@ class Points(OfFinite, Exact):
         x = _real(x)
         part = _PART_OF_DIMENSION.get(x.shape[-1], "")  # rows of other widths are only reordered
         if part in elements.parts:
-            x = _projected(elements.parts[part], x.expand(len(elements), *x.shape[1:]))
+            x = _projected_points(elements.parts[part], x.expand(len(elements), *x.shape[1:]))
         return _reorder(elements, x.expand(len(elements), *x.shape[1:]))
 
     def moved_by(self, x: Tensor) -> frozenset[str]:
@@ -64,7 +64,7 @@ class Points(OfFinite, Exact):
     def check(self, group: Group, x: Tensor) -> None:
         """Check that the points have the dimension that the group acts on."""
         super().check(group, x)
-        _check_dimension(group, x, "points")
+        _check_points_dimension(group, x, "points")
         check_permuted_rows(group, x)
         self.check_values(x)
         if group.has_homographies and bool(torch.isnan(self.apply(group, x)).any()):
@@ -101,10 +101,10 @@ class Position(Points):
     def check(self, group: Group, x: Tensor) -> None:
         """Check that the position has the dimension that the group acts on."""
         Exact.check(self, group, x)
-        _check_dimension(group, x, "positions")
+        _check_points_dimension(group, x, "positions")
 
 
-def _projected(maps: np.ndarray, x: Tensor) -> Tensor:
+def _projected_points(maps: np.ndarray, x: Tensor) -> Tensor:
     """Move points `[K, B, n, d]` by homogeneous matrices; NaN beyond the horizon of one."""
     moved = _multiply(action_matrices(maps[:, :-1, :-1], x), x)
     if maps[:, :-1, -1].any():
@@ -143,7 +143,7 @@ class Vectors(Exact):
     def check(self, group: Group, x: Tensor) -> None:
         """Check that the vectors have the dimension that the group acts on."""
         super().check(group, x)
-        _check_dimension(group, x, "vectors")
+        _check_points_dimension(group, x, "vectors")
         check_affine_action(group, "Vectors")
         if self.per_point:
             check_permuted_rows(group, x)
@@ -174,7 +174,7 @@ class Irreps(Exact):
         moved = x.expand(len(elements), *x.shape[1:])
         if "space" in elements.parts:
             turns = torch.as_tensor(np.ascontiguousarray(elements.linear("space")))
-            moved = _multiply(_representation(self.irreps, turns).to(x), moved)
+            moved = _multiply(_irreps_matrices(self.irreps, turns).to(x), moved)
         return _reorder(elements, moved) if self.per_point else moved
 
     def moved_by(self, x: Tensor) -> frozenset[str]:
@@ -272,7 +272,7 @@ def _real(x: Tensor) -> Tensor:
     return x if x.is_floating_point() else x.float()
 
 
-def _representation(irreps: str, turns: Tensor) -> Tensor:
+def _irreps_matrices(irreps: str, turns: Tensor) -> Tensor:
     """Return the matrices `[K, D, D]` of a representation in e3nn's basis, in double precision.
 
     They are found from `Y(R x) = D(R) Y(x)` for spherical harmonics Y at fixed points x, because
@@ -322,7 +322,7 @@ def _parts_of(x: Tensor) -> frozenset[str]:
     return frozenset(filter(None, [_PART_OF_DIMENSION.get(x.shape[-1])]))
 
 
-def _check_dimension(group: Group, x: Tensor, kind: str) -> None:
+def _check_points_dimension(group: Group, x: Tensor, kind: str) -> None:
     dimension = x.shape[-1]
     part = _PART_OF_DIMENSION.get(dimension)
     moves = {"plane", "space"} & {*group.parts}

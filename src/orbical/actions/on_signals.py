@@ -246,11 +246,11 @@ def _along(elements: Elements, x: Tensor, zeros: int = 0) -> Tensor:
         backward = torch.as_tensor(elements.parts["time"] < 0, device=x.device)
         moved = moved.flip(-1).where(backward[:, None, None, None], moved)
     if "speed" in elements.parts:
-        moved = _faster(moved, elements.parts["speed"], zeros)
+        moved = _faster_signal(moved, elements.parts["speed"], zeros)
     return _shifted(moved, elements.parts["shift"]) if "shift" in elements.parts else moved
 
 
-def _faster(x: Tensor, speed: np.ndarray, zeros: int) -> Tensor:
+def _faster_signal(x: Tensor, speed: np.ndarray, zeros: int) -> Tensor:
     """Play `x[K, B, C, T]` faster about its middle, by interpolation between samples.
 
     With `zeros` zero crossings on each side it is by a windowed sinc function that passes what is

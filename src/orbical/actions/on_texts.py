@@ -35,7 +35,7 @@ def encode_texts(texts: Nested, length: int | None = None) -> np.ndarray:
         >>> encode_texts(["ab", "c"]).tolist()
         [[97, 98], [99, 0]]
     """
-    shape = _shape(texts)
+    shape = _shape_of_texts(texts)
     flat = texts if len(shape) == 1 else [text for row in texts for text in row]
     wrong = next((text for text in flat if not isinstance(text, str) or "\0" in text), None)
     if wrong is not None:
@@ -46,7 +46,7 @@ def encode_texts(texts: Nested, length: int | None = None) -> np.ndarray:
     return np.frombuffer(joined, np.uint8).reshape(*shape, longest).copy()
 
 
-def _shape(texts: Nested) -> tuple[int, ...]:
+def _shape_of_texts(texts: Nested) -> tuple[int, ...]:
     if not texts or isinstance(texts[0], str):
         return (len(texts),)
     sizes = sorted({len(row) if isinstance(row, list | tuple) else 0 for row in texts})

@@ -67,7 +67,7 @@ class Volumes(OfFinite):
         """Move `x[K or 1, B, C, D, H, W]`; integers become float32, whatever the group."""
         x = x if x.is_floating_point() else x.float()
         if elements.exact_on_grid:
-            return _move_exactly(elements, x)
+            return _move_volume_exactly(elements, x)
         # Half precision knows places in a volume to a tenth of a voxel, which is not enough.
         single = x.float() if x.dtype.itemsize < 4 else x
         planes = single.flatten(1, 2).expand(len(elements), -1, -1, -1, -1)
@@ -126,7 +126,7 @@ def voxel_frame(elements: Elements, spacing: Sequence[float] | None = None) -> n
     return np.asarray(result * sides / sides[:, None])
 
 
-def _move_exactly(elements: Elements, x: Tensor) -> Tensor:
+def _move_volume_exactly(elements: Elements, x: Tensor) -> Tensor:
     """Permute and mirror the axes of `x[K or 1, B, ..., D, H, W]`, element by element."""
     lead = tuple(range(x.ndim - 4))
     moved = x.new_empty(len(elements), *x.shape[1:])

@@ -136,15 +136,19 @@ def worst_case(
         ready_scan_units(recipe) as runner,
         scan_progress_bar(searches, 0, len(found), progress, "worst case", "searches") as advance,
     ):
-        _check_models(runner, scan)
-        for grid in _evaluated_grids(runner) if scan is None else _stored_grids(runner, scan):
-            found[grid.model].append(_refined_grid(runner, grid, chart, starts, rounds, lipschitz))
+        _check_searched_models(runner, scan)
+        for grid in (
+            _grids_to_search(runner) if scan is None else _stored_grids_to_search(runner, scan)
+        ):
+            found[grid.model].append(
+                _refined_worst_cases(runner, grid, chart, starts, rounds, lipschitz)
+            )
             advance(len(grid.score))
     joined = {
         name: {key: np.concatenate([one[key] for one in parts]) for key in parts[0]}
         for name, parts in found.items()
     }
-    return _labeled_result(joined, runner, level)
+    return _labeled_worst_cases(joined, runner, level)
 
 
 def search_recipe(models: Any, data: Any, group: Any, task: Any, **settings: Any) -> Recipe:
@@ -230,7 +234,7 @@ def _chunks(runner: Runner) -> Iterator[tuple[slice, Tree, Tensor | None]]:
         yield rows, read.inputs, target
 
 
-def _evaluated_grids(runner: Runner) -> Iterator[_Grid]:
+def _grids_to_search(runner: Runner) -> Iterator[_Grid]:
     """Evaluate the models at the sampled elements."""
     sweep = runner.sweep
     for rows, batch, target in _chunks(runner):
@@ -243,7 +247,7 @@ def _evaluated_grids(runner: Runner) -> Iterator[_Grid]:
             yield _Grid(name, batch, target, reference, score.double().numpy(), correct)
 
 
-def _stored_grids(runner: Runner, scan: Scan) -> Iterator[_Grid]:
+def _stored_grids_to_search(runner: Runner, scan: Scan) -> Iterator[_Grid]:
     """Read what a scan has stored at the sampled elements."""
     if not scan.labeled and "consensus" not in scan.data:
         raise InputError(
@@ -266,7 +270,7 @@ def _classifies(results: Any) -> bool:
     return "correct" in results and "predicted" in results
 
 
-def _refined_grid(
+def _refined_worst_cases(
     runner: Runner,
     grid: _Grid,
     chart: Chart | None,
@@ -286,7 +290,7 @@ def _refined_grid(
         batch, reference = to_device((grid.batch, grid.reference), sweep.device)
         labeled = grid.target is not None
         objective = Objective(sweep, grid.model, chart, batch, reference, labeled, sign)
-        found = _searched(objective, lost, starts, rounds)
+        found = _searched_worst(objective, lost, starts, rounds)
         if correct is not None and grid.target is not None:
             predicted = objective.predicted(every, found.coords, found.base)
             correct = predicted == grid.target.cpu().numpy()
@@ -300,7 +304,7 @@ def _refined_grid(
         ),
         "method": np.full(len(lost), found.method),
         **_coordinates(sweep.group, chart, found),
-        **_score_bounds(sweep, lost, found.value, sign, lipschitz),
+        **_bounds_of_worst_score(sweep, lost, found.value, sign, lipschitz),
     }
     if grid.correct is not None:
         at = grid.correct[:, identity], grid.correct[every, element], correct
@@ -308,7 +312,7 @@ def _refined_grid(
     return result
 
 
-def _score_bounds(
+def _bounds_of_worst_score(
     sweep: Sweep, lost: Array, value: Array, sign: float, lipschitz: float | None
 ) -> dict[str, Array]:
     """Return what no score on a circle is beyond, and the assumed degree; nothing elsewhere."""
@@ -330,7 +334,7 @@ def _score_bounds(
     return {"bound": sign * low, "degree": np.where(refuted, -1, degree), "refuted": refuted}
 
 
-def _searched(objective: Objective, lost: Array, starts: int, rounds: int) -> _Found:
+def _searched_worst(objective: Objective, lost: Array, starts: int, rounds: int) -> _Found:
     """Search from several elements for each row of `lost[B, K]`, and keep the best."""
     chart, every = objective.chart, np.arange(len(lost))
     begin = lowest_elements(lost, chart, min(starts, lost.shape[1]))
@@ -359,7 +363,7 @@ def _coordinates(group: Group, chart: Chart | None, found: _Found) -> dict[str, 
     return held if chart is None else dict(zip(chart.names, found.coords.T, strict=True)) | held
 
 
-def _check_models(runner: Runner, scan: Scan | None) -> None:
+def _check_searched_models(runner: Runner, scan: Scan | None) -> None:
     """Refuse models whose outputs do not repeat, or are not those of the scan."""
     known = {} if scan is None else {entry.name: entry for entry in scan.record.models}
     for name, probe in runner.probes.items():
@@ -373,7 +377,9 @@ def _check_models(runner: Runner, scan: Scan | None) -> None:
             )
 
 
-def _labeled_result(found: dict[str, dict[str, Array]], runner: Runner, level: float) -> xr.Dataset:
+def _labeled_worst_cases(
+    found: dict[str, dict[str, Array]], runner: Runner, level: float
+) -> xr.Dataset:
     """Return the labeled result, with means over samples."""
     recipe, task = runner.recipe, runner.recipe.task
     labeled = recipe.first_target is not None

@@ -120,7 +120,7 @@ def cause(
         return np.asarray(1 - arrays.responses("correct", slice(None), 0))
 
     wrong = wrong_at(inputs[chosen], labels[chosen], group)
-    nearest, covered = _neighbors(known, inputs[chosen], group, task)
+    nearest, covered = _nearest_training_samples(known, inputs[chosen], group, task)
     there = np.unique(nearest[covered])
     trained = np.full(len(known), np.nan)
     trained[there] = wrong_at(known[there], truth[there], trivial())[:, 0]
@@ -135,7 +135,7 @@ def cause(
     return Cause(*_cause(curves, failing, group), tuple(map(int, failing)), *curves)
 
 
-def _neighbors(
+def _nearest_training_samples(
     train: torch.Tensor, x: torch.Tensor, group: Group, task: Task
 ) -> tuple[Array, Array]:
     """Return the nearest training input of moved inputs, and whether it is near, `[K, N]` each."""

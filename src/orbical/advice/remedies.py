@@ -196,16 +196,18 @@ def advise(
         got = f"a scan of {arrays.task} without any"
         raise InputError("scan", "labels", got, remedy="scan data with labels, if the task has any")
     if not (arrays.has_responses("correct") and arrays.has_responses("confidence")):
-        return [_of_scores(arrays, model, margin, level) for model in range(len(arrays.models))]
+        return [
+            _advice_from_scores(arrays, model, margin, level) for model in range(len(arrays.models))
+        ]
     checked_remedy(Change(), arrays, passing)
-    changes, missing = _changes_to_try(arrays, coverage)
+    changes, missing = _remedies_to_try(arrays, coverage)
     return [
-        _of_classes(arrays, model, changes, missing, passing, margin, level, seed, most)
+        _advice_from_classes(arrays, model, changes, missing, passing, margin, level, seed, most)
         for model in range(len(arrays.models))
     ]
 
 
-def _changes_to_try(arrays: ScanArrays, coverage: float) -> tuple[list[Change], tuple[str, ...]]:
+def _remedies_to_try(arrays: ScanArrays, coverage: float) -> tuple[list[Change], tuple[str, ...]]:
     """Return the changes that a scan allows, cheapest first, and what it does not allow."""
     reject, refused = Change(reject="fitted"), _why_no_average(arrays.group)
     if "probabilities" not in arrays or "label" not in arrays:
@@ -234,7 +236,7 @@ def _why_no_average(group: Group, without_mean: str = "") -> str:
     return "" if group.closed else f"averages, as {group.spec} is not closed"
 
 
-def _of_classes(
+def _advice_from_classes(
     arrays: ScanArrays,
     model: int,
     changes: Sequence[Change],
@@ -251,7 +253,7 @@ def _of_classes(
         return _too_few(arrays, model, len(rows), missing)
     trial = trial_of_changes(arrays, model, rows, passing, 0.5, seed)
     outcomes = [trial.outcome(change) for change in (Change(), *changes)]
-    before, *states = (_means_after(outcome, arrays.group.identity) for outcome in outcomes)
+    before, *states = (_means_after_remedy(outcome, arrays.group.identity) for outcome in outcomes)
     losses = np.stack([outcome.losses() for outcome in outcomes])
     gains = losses[:1] - losses[1:]
     corrected = 1 - (1 - level) / len(changes)
@@ -275,10 +277,12 @@ def _of_classes(
         f"{_share(before['answered'])} of the predictions; cost {number(before['cost'])} a "
         f"prediction (an error costs 1, passing one on {number(passing)})"
     )
-    return _advice(arrays.models[model], now, remedies, gains, at_most, margin, level, missing)
+    return _advice_from_remedies(
+        arrays.models[model], now, remedies, gains, at_most, margin, level, missing
+    )
 
 
-def _of_scores(arrays: ScanArrays, model: int, margin: float, level: float) -> Advice:
+def _advice_from_scores(arrays: ScanArrays, model: int, margin: float, level: float) -> Advice:
     """Advise on a model of another task: would the average over the orbit score better?"""
     name, size = arrays.models[model], len(arrays.group)
     about = arrays.attributes("score")
@@ -302,7 +306,7 @@ def _of_scores(arrays: ScanArrays, model: int, margin: float, level: float) -> A
     ends = gain[0], low[0], high[0]
     remedy = _remedy(Change(size), arrays, ends, states[0], states[1], low[0] > 0)
     now = f"{arrays.score} {number(states[0]['score'])} over the orbit ({known.sum()} samples)"
-    return _advice(name, now, [remedy], gains, high, margin, level, ())
+    return _advice_from_remedies(name, now, [remedy], gains, high, margin, level, ())
 
 
 def _remedy(
@@ -316,7 +320,7 @@ def _remedy(
     """Describe a change with its gain and the ends of its interval."""
     mean, low, high = map(float, gain)
     return Remedy(
-        name=_change_name(change, arrays.group),
+        name=_remedy_name(change, arrays.group),
         gain=mean,
         low=low,
         high=high,
@@ -344,7 +348,7 @@ def _too_few(arrays: ScanArrays, model: int, count: int, missing: tuple[str, ...
     return Advice(arrays.models[model], verdict, text, (), (), missing)
 
 
-def _advice(
+def _advice_from_remedies(
     model: str,
     now: str,
     remedies: Sequence[Remedy],
@@ -359,7 +363,7 @@ def _advice(
     `gains` `[R, n]` are those of each sample, `at_most` `[R]` what remedies that act may gain, also
     over passing all predictions on.
     """
-    order = _ranked(remedies, gains, level)
+    order = _ranked_remedies(remedies, gains, level)
     ranked = tuple(remedies[place] for place in order)
     if any(one.helps for one in remedies):
         first = next(one for one in ranked if one.helps)
@@ -382,7 +386,7 @@ def _advice(
     return Advice(model, verdict, f"{now}. {text[0].upper()}{text[1:]}.", ranked, found, missing)
 
 
-def _ranked(remedies: Sequence[Remedy], gains: Array, level: float) -> list[int]:
+def _ranked_remedies(remedies: Sequence[Remedy], gains: Array, level: float) -> list[int]:
     """Return remedies that are not shown to be worse than the best, cheapest first; then others.
 
     Remedies are given with the cheapest first.
@@ -405,7 +409,7 @@ def _ranked(remedies: Sequence[Remedy], gains: Array, level: float) -> list[int]
     return [*ties, *(place for place in others if place not in ties)]
 
 
-def _means_after(outcome: Outcome, identity: int) -> dict[str, float]:
+def _means_after_remedy(outcome: Outcome, identity: int) -> dict[str, float]:
     """Return means over samples and the orbit."""
     curves, weights = outcome.curves(), outcome.weights
     answered = float(weights @ curves["answered"])
@@ -422,7 +426,7 @@ def _means_after(outcome: Outcome, identity: int) -> dict[str, float]:
     return state | {name: float(weights @ curves[name]) for name in sets}
 
 
-def _change_name(change: Change, group: Group) -> str:
+def _remedy_name(change: Change, group: Group) -> str:
     """Describe what a change is."""
     said = []
     if change.average > 1:

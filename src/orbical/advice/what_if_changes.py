@@ -221,7 +221,9 @@ class Trial(NamedTuple):
                 for part in (fit, test)
             )
         if change.recalibrate:
-            fit, test = _recalibrated(change.recalibrate, fit, test, self.group, self.weights)
+            fit, test = _recalibrated_predictions(
+                change.recalibrate, fit, test, self.group, self.weights
+            )
         contains = size = None
         threshold = 1 - self.passing if change.reject is None else change.reject
         if isinstance(threshold, str):
@@ -256,7 +258,7 @@ def trial_of_changes(
     return Trial(every.of(fit), every.of(test), arrays.group, arrays.weights, passing)
 
 
-def _recalibrated(
+def _recalibrated_predictions(
     where: str, fit: Predictions, test: Predictions, group: Group, weights: Array
 ) -> tuple[Predictions, Predictions]:
     """Return the samples that fit and those that judge, with probabilities of a temperature."""
@@ -305,7 +307,7 @@ def remedy_code(change: Change, group: Group) -> str:
     """Write Python that makes a change; `model` and `task` are those of the scan."""
     lines = ["import orbical as ob"]
     if change.average > 1:
-        name = _named_part(group, change.average)
+        name = _averaged_part(group, change.average)
         chosen = repr(name)
         if name is None:
             chosen, spaced = "group", evenly_spaced(group, change.average)
@@ -343,11 +345,11 @@ def remedy_code(change: Change, group: Group) -> str:
     return "\n".join(lines)
 
 
-def _named_part(group: Group, number: int) -> str | None:
+def _averaged_part(group: Group, number: int) -> str | None:
     """Return the text of the group of some evenly spaced elements, None if it has none.
 
     >>> from orbical.groups import dihedral, flips
-    >>> _named_part(dihedral(4), 4), _named_part(dihedral(4), 2), _named_part(flips(), 2)
+    >>> _averaged_part(dihedral(4), 4), _averaged_part(dihedral(4), 2), _averaged_part(flips(), 2)
     ('dihedral:2', 'dihedral:1', None)
     """
     if number == len(group):
@@ -363,4 +365,4 @@ def _named_part(group: Group, number: int) -> str | None:
 
 def advised_group(group: Group, number: int) -> str:
     """Describe evenly spaced elements of a group."""
-    return _named_part(group, number) or f"{number} evenly spaced elements of {group.spec}"
+    return _averaged_part(group, number) or f"{number} evenly spaced elements of {group.spec}"

@@ -28,7 +28,7 @@ def link_within(points: Array, tolerance: float) -> Array:
     """
     dimensions = points.shape[1]
     # A cell's diagonal is just below the tolerance, whatever the rounding.
-    order, start = _equal_rows(np.floor(points * (np.sqrt(dimensions) * (1 + 1e-9) / tolerance)))
+    order, start = _equal_points(np.floor(points * (np.sqrt(dimensions) * (1 + 1e-9) / tolerance)))
     size = np.diff(np.append(start, len(points)))
     first = order[start]
     tree = cKDTree(_projected_to_link(points[first]))
@@ -37,12 +37,12 @@ def link_within(points: Array, tolerance: float) -> Array:
     if dimensions > _TREE_DIMENSIONS and (
         tree.count_neighbors(tree, reach) > _PAIRS_PER_POINT * len(first)
     ):
-        return _link_all(points, tolerance)
+        return _link_all_near(points, tolerance)
     pairs = tree.query_pairs(reach, output_type="ndarray")
     gap = np.linalg.norm(points[first[pairs[:, 0]]] - points[first[pairs[:, 1]]], axis=1)
     near = gap <= tolerance
     few = ~near & (size[pairs].prod(1) <= _RAGGED_LIMIT)
-    near[few] = _any_within(points, order, start, size, pairs[few], tolerance)
+    near[few] = _any_near_within(points, order, start, size, pairs[few], tolerance)
     part = linked_parts(pairs[near, 0], pairs[near, 1], len(size))
     rest = np.flatnonzero(~near & ~few)
     # Crowded cells, nearest first: most are joined by then, and need no search.
@@ -58,7 +58,7 @@ def link_within(points: Array, tolerance: float) -> Array:
     return link_ids_in_order(found)
 
 
-def _link_all(points: Array, tolerance: float) -> Array:
+def _link_all_near(points: Array, tolerance: float) -> Array:
     """Link by all distances, a block of rows at a time."""
     centered = points - points.mean(0)
     length = np.square(centered).sum(1)
@@ -73,7 +73,7 @@ def _link_all(points: Array, tolerance: float) -> Array:
     return link_ids_in_order(part)
 
 
-def _any_within(
+def _any_near_within(
     points: Array, order: Array, start: Array, size: Array, pairs: Array, tolerance: float
 ) -> Array:
     """Return for each pair of cells whether any two of their points are near."""
@@ -91,7 +91,7 @@ def _any_within(
     return near
 
 
-def _equal_rows(rows: Array) -> tuple[Array, Array]:
+def _equal_points(rows: Array) -> tuple[Array, Array]:
     """Sort equal rows together: an order `[M]` of all rows, and where each kind starts.
 
     One sort of 64-bit keys; a collision of keys is found and undone.

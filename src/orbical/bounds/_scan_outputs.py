@@ -60,7 +60,7 @@ def invariant_outputs(
     if not np.isfinite(confidence).all() or predicted.min() < 0:
         raise InputError("scan", "a finished scan", "missing results", remedy="finish it first")
     own = {"confidence": confidence, "predicted": predicted}
-    average = _average(arrays, number)
+    average = _averaged_scan_outputs(arrays, number)
     varies = _spread(confidence, index) > limit or _spread(predicted.astype(float), index) > 0
     averaged = gap > limit or varies
     if averaged:
@@ -105,7 +105,7 @@ def at_identity(arrays: ScanArrays, name: str, model: int) -> Array:
     return np.concatenate([part[:, arrays.group.identity] for _, (part,) in blocks])
 
 
-def _average(arrays: ScanArrays, model: int) -> Array:
+def _averaged_scan_outputs(arrays: ScanArrays, model: int) -> Array:
     """Return `[N, C]`, the orbit average of the probabilities."""
     if "probabilities" in arrays:
         weights = arrays.weights / arrays.weights.sum()

@@ -142,7 +142,7 @@ def classification(
         fibers = None if orbits.confidence is None else orbits.unordered_fibers(bins)
         ceiling, floor = orbits.accuracy_ceiling, orbits.accuracy_floor
     varies = orbits is not None and orbits.outputs is not None and orbits.predicted is None
-    found = _ece_bounds(orbits, fibers) | {"prop6": _oracle_bound(orbits, level)}
+    found = _ece_bounds(orbits, fibers) | {"prop6": _oracle_ece_bound(orbits, level)}
     bounds = {
         "accuracy_ceiling": share_upper_bound(ceiling, "accuracy"),
         "accuracy_floor": lower_bound(floor, "accuracy"),
@@ -197,7 +197,7 @@ def _ece_bounds(orbits: OrbitTable | None, fibers: Fibers | None) -> dict[str, B
     np.maximum(forced, 0, out=forced)
     found = {
         "prop1": _upper_ece(prop1),
-        "thm5": _theorem5(orbits, fibers),
+        "thm5": _bound_of_theorem5(orbits, fibers),
         "forced_ece": _lower_ece(float(r @ forced), "every fiber can be calibrated on average"),
         "sharp_upper": _upper_ece(sharp),
     }
@@ -243,11 +243,11 @@ def _least_ece_bounds(orbits: OrbitTable, fibers: Fibers, forced: Array) -> dict
     assert orbits.confidence is not None
     held = orbits.orbit_mass > 0
     if held.all() and len(fibers) == len(orbits.mass):
-        exact = _label_distance(orbits.mass, orbits.orbit_mass * orbits.confidence, held)
+        exact = _label_distance_bound(orbits.mass, orbits.orbit_mass * orbits.confidence, held)
         return _bracket(exact, exact, "attained: every fiber holds one orbit")
     alone = np.bincount(fibers.index[held], minlength=len(fibers)) == 1
     single = held if alone.all() else held & alone[fibers.index]
-    exact = _label_distance(orbits.mass, orbits.orbit_mass * orbits.confidence, single)
+    exact = _label_distance_bound(orbits.mass, orbits.orbit_mass * orbits.confidence, single)
     several = held & ~single
     step = np.zeros(len(fibers))
     spread = (orbits.minority_dissent - orbits.dissent)[several]  # max - min of the label masses
@@ -267,7 +267,7 @@ def _bracket(low: float, high: float, reason: str) -> dict[str, Bound]:
     }
 
 
-def _label_distance(mass: Array, claimed: Array, chosen: Array) -> float:
+def _label_distance_bound(mass: Array, claimed: Array, chosen: Array) -> float:
     """Return the sum over chosen orbits of the least distance of a label's mass from the claim."""
     if not chosen.all():
         mass, claimed = mass[chosen], claimed[chosen]
@@ -292,7 +292,7 @@ def _corollary2(orbits: OrbitTable, fibers: Fibers) -> Bound:
     return _upper_ece(1 - float(fibers.least_error.min()))
 
 
-def _theorem5(orbits: OrbitTable | None, fibers: Fibers) -> Bound:
+def _bound_of_theorem5(orbits: OrbitTable | None, fibers: Fibers) -> Bound:
     floor = float(fibers.worst.min())
     least, labels = fibers.confidence.min(), None if orbits is None else orbits.mass.shape[1]
     value = 0.0
@@ -314,7 +314,7 @@ def _proposition4(orbits: OrbitTable, fibers: Fibers) -> Bound:
     return _lower_ece(value, "no confidence below m'")
 
 
-def _oracle_bound(orbits: OrbitTable | None, level: float) -> Bound:
+def _oracle_ece_bound(orbits: OrbitTable | None, level: float) -> Bound:
     from ..calibration import oracle_bound
 
     quantity = "ece_deviation"

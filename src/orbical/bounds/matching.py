@@ -110,10 +110,10 @@ def match_orbits(
         mover.weigh_columns(scale)
         tolerance = 1e-9 * scale or 1e-300
     flat = mover.points
-    tolerance = _checked_tolerance(tolerance, flat)
+    tolerance = _checked_matching_tolerance(tolerance, flat)
     small = mover.closed_isometry and len(mover.group) > 1
     if not small:
-        _check_memory(mover)
+        _check_memory_of_matching(mover)
     nodes, owners, fixed = [], [], []
     direction = _noise(flat.shape[1])
     direction /= np.linalg.norm(direction)
@@ -141,7 +141,7 @@ def _is_rounding(values: Array) -> float:
     return _ROUNDING * float(np.linalg.norm(values, axis=1).max()) or 1e-300
 
 
-def _check_memory(mover: Mover) -> None:
+def _check_memory_of_matching(mover: Mover) -> None:
     """Refuse points whose images, all of which must meet, do not fit into memory."""
     needed = _COPIES_OF_IMAGES * 8 * len(mover.group) * mover.flat.numel()
     free = _free_memory()
@@ -192,13 +192,13 @@ def match_invariants(invariants: ArrayLike, *, tolerance: float) -> Orbits:
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or values.size == 0 or not np.isfinite(values).all():
         raise InputError("invariants", "finite values of shape [sample] or [sample, D]", values)
-    tolerance = _checked_tolerance(tolerance, values)
+    tolerance = _checked_matching_tolerance(tolerance, values)
     return Orbits(
         link_within(values, tolerance), None, tolerance, tolerance <= _is_rounding(values)
     )
 
 
-def _checked_tolerance(tolerance: float, values: Array) -> float:
+def _checked_matching_tolerance(tolerance: float, values: Array) -> float:
     largest = float(np.abs(values).max())
     if not (np.isfinite(tolerance) and tolerance > 1e-13 * largest):
         raise InputError(
@@ -264,7 +264,7 @@ def match_elements(
     mover = Mover(x, group, action)
     mover.weight = orbits.weight
     if orbits.exact and not mover.group.closed:
-        return _products_between(mover, orbits)
+        return _products_of_matched(mover, orbits)
     starts, allowed = orbits.representative[orbits.orbit], orbits.tolerance**2
     found_points, found_elements = [], []
     for rows, _ in mover.blocks():
@@ -278,7 +278,7 @@ def match_elements(
     return np.concatenate(found_points), element, np.full_like(element, mover.group.identity)
 
 
-def _products_between(mover: Mover, orbits: Orbits) -> tuple[Array, Array, Array]:
+def _products_of_matched(mover: Mover, orbits: Orbits) -> tuple[Array, Array, Array]:
     """List the products undone^-1 * element of two elements that reach each point."""
     group, count, size = mover.group, len(mover.group), len(mover)
     images = np.concatenate([images for _, images in mover.blocks()], axis=1)
@@ -348,7 +348,9 @@ class Mover:
         self, x: Any, group: Group | str, action: ActionTree | None, *, exact: bool = True
     ) -> None:
         tree: Any = (
-            {key: _leaf(x[key], exact) for key in x} if isinstance(x, dict) else _leaf(x, exact)
+            {key: _leaf_to_match(x[key], exact) for key in x}
+            if isinstance(x, dict)
+            else _leaf_to_match(x, exact)
         )
         if action is None and (isinstance(tree, dict) or tree.ndim > 3):
             shapes = "fields" if isinstance(tree, dict) else f"shape {list(tree.shape)}"
@@ -428,7 +430,7 @@ class Mover:
         return bool(torch.allclose(there, here.expand_as(there), rtol=1e-9))
 
 
-def _leaf(x: object, exact: bool) -> Tensor:
+def _leaf_to_match(x: object, exact: bool) -> Tensor:
     """Read an array of samples as a tensor of finite numbers."""
     if isinstance(x, list | tuple) and hasattr(next(iter(x), None), "get_positions"):
         raise InputError(

@@ -145,12 +145,12 @@ def neighbor_ceiling(
     classes = checks.whole_numbers("label", label, size, below=labels)
     count = max(2, int(classes.max()) + 1) if labels is None else labels
     weight = checks.sample_mass(mass, size)
-    truth, chosen = torch.as_tensor(classes, device=mover.device), _queries(mover)
+    truth, chosen = torch.as_tensor(classes, device=mover.device), _neighbor_queries(mover)
 
     def wrong(query: Tensor, near: Tensor, _: Tensor) -> Tensor:
         return (truth[near] != truth[query]).double()
 
-    means = _over_neighbors(mover, chosen, weight, wrong, progress)
+    means = _means_over_neighbors(mover, chosen, weight, wrong, progress)
     error, mass = float(means.values[0]), weight[chosen]
     worth = float(mass.sum() ** 2 / np.square(mass).sum() / _SHARED)  # in independent samples
     risk = (1 - checks.level(level)) / 2
@@ -205,7 +205,7 @@ def neighbor_floor(
     values, weight = (checks.columns("value", value), checks.sample_mass(mass, len(mover)))
     if len(values) != len(mover):
         raise InputError("value", f"one for each of {len(mover)} samples", len(values))
-    truth, chosen = mover.tensor(values), _queries(mover)
+    truth, chosen = mover.tensor(values), _neighbor_queries(mover)
     turns = None
     if not isinstance(representation, str):
         matrices = checks.representation(representation, values.shape[1])
@@ -224,7 +224,7 @@ def neighbor_floor(
             here = (turns[element] @ here[..., None])[..., 0]
         return (here - truth[near]).square().sum(1) / 2
 
-    means = _over_neighbors(mover, chosen, weight, half_difference, progress)
+    means = _means_over_neighbors(mover, chosen, weight, half_difference, progress)
     floor, influence = float(means.values[0]), means.influences[0]
     reach = _quantile(level) * _deviation(influence)
     least = max(0.0, min(floor - reach, means.least_if_dense(level)))
@@ -238,7 +238,7 @@ def _quantile(level: float, freedom: float = np.inf) -> float:
     return float(stdtrit(freedom, (1 + checks.level(level)) / 2))
 
 
-def _queries(mover: Mover) -> Array:
+def _neighbor_queries(mover: Mover) -> Array:
     """Return the samples that look for neighbors: all, or as many as there is time for."""
     size = len(mover)
     if size < 2:
@@ -262,7 +262,7 @@ def _deviation(influence: Array) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class _Means:
+class _NeighborMeans:
     """Means over neighbors among all samples, and among each half of them.
 
     Attributes:
@@ -290,9 +290,9 @@ class _Means:
         return float(line @ self.values - reach)
 
 
-def _over_neighbors(
+def _means_over_neighbors(
     mover: Mover, chosen: Array, weight: Array, loss: Loss, progress: bool
-) -> _Means:
+) -> _NeighborMeans:
     """Return the mean over chosen samples of a loss with their nearest samples, by weight."""
     masses = mover.tensor(weight)
     shares = masses / masses[torch.as_tensor(chosen, device=mover.device)].sum()
@@ -317,7 +317,7 @@ def _over_neighbors(
     centered = losses - values[:, None, None] * share
     influences = np.stack([centered[:, 0], centered.sum(1)], 1)
     spacing = np.sqrt(squares[0] / typical) if typical > 0 else 0.0
-    return _Means(values, influences, np.sqrt(squares), float(spacing))
+    return _NeighborMeans(values, influences, np.sqrt(squares), float(spacing))
 
 
 def _neighbors(mover: Mover, chosen: Array) -> Iterator[tuple[Tensor, Tensor, list[_Pairs]]]:
@@ -354,7 +354,7 @@ def _neighbors(mover: Mover, chosen: Array) -> Iterator[tuple[Tensor, Tensor, li
             near = among <= among.amin(1, keepdim=True) + rounding * length.max()
             near &= among.isfinite()
             query, sample = near.nonzero(as_tuple=True)
-            gap, element = _exact_gaps(images, flat, query, sample)
+            gap, element = _exact_gaps_to_neighbors(images, flat, query, sample)
             least = torch.full((len(rows),), torch.inf, dtype=gap.dtype, device=mover.device)
             least.scatter_reduce_(0, query, gap, "amin")
             kept = gap <= least[query] + rounding * length.max().sqrt()
@@ -371,7 +371,7 @@ def _half(flat: Array) -> Array:
     return np.asarray(rng.random(len(flat)) < 0.5)[rank]
 
 
-def _exact_gaps(
+def _exact_gaps_to_neighbors(
     images: Tensor, flat: Tensor, query: Tensor, sample: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Return the distance of each pair under the element that brings it nearest, and the element.

@@ -129,11 +129,11 @@ def taxonomy(
     mover = Mover(x, group, action)
     size = len(mover)
     weight = checks.sample_mass(mass, size)
-    values, moved = _truth(truth, representation, size, len(mover.group))
+    values, moved = _pointwise_truth(truth, representation, size, len(mover.group))
     if tolerance is None:
         whole = np.asarray(truth).dtype.kind in "iub"
         tolerance = 0.0 if whole else 1e-6 * float(np.abs(values).max())
-    inside = _support(support, mover)
+    inside = _pointwise_support(support, mover)
     radius = float(support) if isinstance(support, Real) else np.inf
     search = Nearest(mover.points, radius) if function is None or inside is None else None
     shares = np.empty((len(mover.group), size, 3))
@@ -145,7 +145,7 @@ def taxonomy(
         if search is not None:  # truth or support needs neighbors
             distance, query, sample = search(flat)
         if function is not None:
-            there = _answers(function, flat.reshape(-1, *mover.shape), values.shape[1])
+            there = _pointwise_answers(function, flat.reshape(-1, *mover.shape), values.shape[1])
             agree = (np.abs(there - target).max(-1) <= tolerance).astype(np.float64)
         else:
             agrees = np.abs(values[sample] - target[query]).max(-1) <= tolerance
@@ -158,7 +158,7 @@ def taxonomy(
     return Taxonomy(shares, np.asarray(mover.group.weights), weight)
 
 
-def _answers(function: Callable[[Array], Array], points: Array, width: int) -> Array:
+def _pointwise_answers(function: Callable[[Array], Array], points: Array, width: int) -> Array:
     """Evaluate the function at points, `[M, D]`, and check the shape of the result."""
     answer = np.asarray(function(points), dtype=np.float64)
     expected = (len(points), width)
@@ -171,7 +171,7 @@ def _answers(function: Callable[[Array], Array], points: Array, width: int) -> A
     return answer.reshape(expected)
 
 
-def _truth(
+def _pointwise_truth(
     truth: ArrayLike, representation: object | None, size: int, elements: int
 ) -> tuple[Array, Callable[[slice], Array]]:
     values = np.asarray(truth, dtype=np.float64)
@@ -192,7 +192,7 @@ def _truth(
     return values, lambda rows: np.einsum("kij,nj->kni", matrices, values[rows])
 
 
-def _support(support: Support, mover: Mover) -> Callable[[Array], Array] | None:
+def _pointwise_support(support: Support, mover: Mover) -> Callable[[Array], Array] | None:
     """Return a support as a function from points `[M, D]` to booleans; None for a distance."""
     if callable(support):
         shape = mover.shape

@@ -111,10 +111,10 @@ def regression(table: ValueTable, representation: object = "invariant") -> Bound
         (1.0, 9.0)
     """
     frame = equivariant_frames(table, representation)
-    _check_forms(table, frame)
-    bounds = _error_bounds(table, frame) | _gence_bounds(table, frame)
+    _check_regression_forms(table, frame)
+    bounds = _regression_error_bounds(table, frame) | _gence_bounds(table, frame)
     bounds |= _mahalanobis_bounds(table, frame) | _bleed_bounds(table, frame)
-    spread = _departures(table, frame)
+    spread = _departures_from_equivariance(table, frame)
     for name in _OF_EQUIVARIANT if spread else ():
         if bounds[name].applies:
             bounds[name] = inapplicable_bound(bounds[name].quantity, "lower", spread)
@@ -218,7 +218,7 @@ def nll_optimal_bleed(table: ValueTable, *, fit: ArrayLike = None) -> Array:
     return np.asarray(table.mass @ np.square(spread))
 
 
-def _check_forms(table: ValueTable, frame: Frames) -> None:
+def _check_regression_forms(table: ValueTable, frame: Frames) -> None:
     for name, variance in (("variance", table.variance), ("aleatoric", table.aleatoric)):
         if variance is not None and variance.ndim == 2 and not frame.monomial:
             raise InputError(
@@ -229,7 +229,7 @@ def _check_forms(table: ValueTable, frame: Frames) -> None:
             )
 
 
-def _departures(table: ValueTable, frame: Frames) -> str:
+def _departures_from_equivariance(table: ValueTable, frame: Frames) -> str:
     """Return why the predictions are not those of an equivariant model; nothing if they are."""
     tensors = {}
     if table.mean is not None:
@@ -250,7 +250,7 @@ def _departures(table: ValueTable, frame: Frames) -> str:
     return ""
 
 
-def _error_bounds(table: ValueTable, frame: Frames) -> dict[str, Bound]:
+def _regression_error_bounds(table: ValueTable, frame: Frames) -> dict[str, Bound]:
     fit = best_fit(table.value, table.mass, table.orbit, frame)
     floor = float(table.mass @ fit.residual)
     scale = float(table.mass @ np.square(table.value).sum(1))
@@ -299,10 +299,12 @@ def _gence_bounds(table: ValueTable, frame: Frames) -> dict[str, Bound]:
         bounds[invariant] = bounds[general]
         if not frame.trivial:
             bounds[invariant] = inapplicable_bound(*_GENCE[invariant], _NOT_INVARIANT)
-    return bounds | _lower_gence(table, frame, s, a_squared)
+    return bounds | _lower_gence_bounds(table, frame, s, a_squared)
 
 
-def _lower_gence(table: ValueTable, frame: Frames, s: Array, a_squared: Array) -> dict[str, Bound]:
+def _lower_gence_bounds(
+    table: ValueTable, frame: Frames, s: Array, a_squared: Array
+) -> dict[str, Bound]:
     mass, dimension = table.mass, table.value.shape[1]
     _, first, fiber = np.unique(s, axis=0, return_index=True, return_inverse=True)
     fiber = fiber.reshape(-1)
@@ -359,8 +361,8 @@ def _bleed_bounds(table: ValueTable, frame: Frames) -> dict[str, Bound]:
         bleed = Bound(float(table.mass @ np.square(off).sum((1, 2))), "bleed", "exact")
     return {
         "bleed": bleed,
-        "bleed_floor": _bleed_floor(table, frame),
-        **{f"nll_bleed_{form}": _optimal_bleed(table, frame, form) for form in _FORMS},
+        "bleed_floor": _bleed_floor_bound(table, frame),
+        **{f"nll_bleed_{form}": _optimal_bleed_bound(table, frame, form) for form in _FORMS},
     }
 
 
@@ -382,7 +384,7 @@ def _orbit_means(key: Array, weight: Array, values: Array) -> Array:
     return np.asarray((total.T / np.where(q > 0, q, 1)).T)
 
 
-def _optimal_bleed(table: ValueTable, frame: Frames, form: str) -> Bound:
+def _optimal_bleed_bound(table: ValueTable, frame: Frames, form: str) -> Bound:
     quantity, reason = "bleed_of_likelihood_optimum", ""
     if not table.closed:
         reason = OPEN
@@ -405,7 +407,7 @@ def _optimal_bleed(table: ValueTable, frame: Frames, form: str) -> Bound:
     return Bound(float(weight @ off), quantity, "exact")
 
 
-def _bleed_floor(table: ValueTable, frame: Frames) -> Bound:
+def _bleed_floor_bound(table: ValueTable, frame: Frames) -> Bound:
     """Apply Theorem 3 with the true variance as the function to be fitted (P1 section 6)."""
     if table.aleatoric is None:
         return lower_bound(0.0, "bleed", reason="the true variance is 0 everywhere")

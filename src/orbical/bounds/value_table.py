@@ -85,7 +85,7 @@ class ValueTable:
                 raise InputError("mean", f"shape {list(value.shape)}, as the values have", mean)
             keep(self, "mean", mean)
         if self.variance is not None:
-            variance = _variance("variance", self.variance, size, dimension)
+            variance = _variance_of_values("variance", self.variance, size, dimension)
             if _least(variance) <= 0:
                 raise InputError(
                     "variance",
@@ -94,7 +94,7 @@ class ValueTable:
                 )
             keep(self, "variance", variance)
         if self.aleatoric is not None:
-            aleatoric = _variance("aleatoric", self.aleatoric, size, dimension)
+            aleatoric = _variance_of_values("aleatoric", self.aleatoric, size, dimension)
             if _least(aleatoric) < -1e-12 * np.abs(aleatoric).max():
                 raise InputError("aleatoric", "variances >= 0", "a negative one")
             keep(self, "aleatoric", aleatoric)
@@ -255,7 +255,7 @@ class ValueTable:
         return cls(orbit, value, point=point[order], element=element[order], **predictions)
 
 
-def _variance(name: str, value: ArrayLike, size: int, dimension: int) -> Array:
+def _variance_of_values(name: str, value: ArrayLike, size: int, dimension: int) -> Array:
     array = as_numpy(name, value, np.float64)
     shapes = {1: (size,), 2: (size, dimension), 3: (size, dimension, dimension)}
     if array.shape != shapes.get(array.ndim):

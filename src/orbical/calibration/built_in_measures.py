@@ -46,7 +46,7 @@ def _bound(value: _Function, distance: _Function | None = None, **known: Any) ->
     return bind
 
 
-def _on_cells(
+def _cell_measure(
     value: _Function,
     cell_distance: OfCells,
     cell_value: OfCells | None = None,
@@ -85,7 +85,9 @@ def _binned_square(value: _Function, moment: int) -> _Binding:
     return _bound(value, distance, marginal=True, moment=moment)
 
 
-def _covered(function: Callable[..., variance_errors.Coverage], known: bool = False) -> _Binding:
+def _coverage_measure(
+    function: Callable[..., variance_errors.Coverage], known: bool = False
+) -> _Binding:
     """Bind the error of a function that returns a `Coverage`, of Mahalanobis distances if known."""
 
     def bind(name: str, levels: int = 99) -> BoundMeasure:
@@ -168,7 +170,7 @@ def _brier_terms(outputs: Outputs) -> Tensor:
     return proper_scores.brier_terms(outputs.probabilities, outputs.labels)
 
 
-def _score(
+def _score_measure(
     terms: Callable[[Outputs], Tensor], if_drawn: Callable[[Outputs], Tensor]
 ) -> dict[str, Any]:
     """Return the terms and the interval of a score; `if_drawn` are the terms `[N, C]` by label."""
@@ -195,7 +197,7 @@ def _brier_if_drawn(outputs: Outputs) -> Tensor:
     return p.square().sum(-1, keepdim=True) - 2 * p + 1
 
 
-def _brier_part(part: str, meaning: str, **settings: Any) -> Measure:
+def _brier_part_measure(part: str, meaning: str, **settings: Any) -> Measure:
     name = f"brier_{part}"
 
     def value(**outputs: Any) -> Tensor:
@@ -213,7 +215,7 @@ def _brier_part(part: str, meaning: str, **settings: Any) -> Measure:
     return Measure(name, value, f"Brier, {part}", meaning, listed=_TABLE, **settings)
 
 
-def _mean_of_classes(name: str) -> Callable[[Outputs, Settings], Interval]:
+def _interval_of_classwise_measure(name: str) -> Callable[[Outputs, Settings], Interval]:
     """Return the mean of the classes' intervals, no narrower than that of their mean.
 
     Of many calibrated classes some show an error by chance, and the mean of their lower ends is not
@@ -265,7 +267,7 @@ def _squared_error(*given: Any) -> Tensor:
     return _squared_error_terms(*given).mean(-1)
 
 
-def _squared_error_interval(given: Predictions, settings: Settings) -> Interval:
+def _squared_error_measure_interval(given: Predictions, settings: Settings) -> Interval:
     """Use the moments `tr S`, `2 tr S^2`, `8 tr S^3` of the squared error of a Gaussian.
 
     Those of spread are of a Gaussian with errors as large as observed, if these are larger.
@@ -316,15 +318,18 @@ _CLASSIFICATION = (
           metric_class="Accuracy", listed=_COMPARED, terms=_accuracy_terms, binding=_accuracy),
     _outputs(proper_scores.nll, "NLL", unit="nats", interval="bootstrap", metric_class="NLL",
              meaning="negative log-likelihood: mean over the labels",
-             listed=_COMPARED, **_score(_nll_terms, lambda outputs: -outputs.log_probabilities)),
+             listed=_COMPARED,
+             **_score_measure(_nll_terms, lambda outputs: -outputs.log_probabilities)),
     _outputs(proper_scores.brier, "Brier", unit=_SQUARED, interval="bootstrap",
              meaning="Brier score: mean squared distance of the probabilities from the label",
-             metric_class="Brier", listed=_COMPARED, **_score(_brier_terms, _brier_if_drawn)),
-    _brier_part("calibration",
-                "part of the Brier score that isotonic recalibration of each class would remove"),
-    _brier_part("refinement",
-                "part of the Brier score that would remain after isotonic recalibration",
-                target=None),
+             metric_class="Brier", listed=_COMPARED,
+             **_score_measure(_brier_terms, _brier_if_drawn)),
+    _brier_part_measure(
+        "calibration",
+        "part of the Brier score that isotonic recalibration of each class would remove"),
+    _brier_part_measure(
+        "refinement", "part of the Brier score that would remain after isotonic recalibration",
+        target=None),
     _pair(ece, "ECE", metric_class="ECE", loss="ece", binding=_in_bins,
           meaning="expected calibration error: mean gap between accuracy and confidence over bins"),
     _pair(ece, "ECE, l2", "ece_l2", options={"norm": "l2"}, metric_class="ECE", binding=_in_bins,
@@ -339,27 +344,27 @@ _CLASSIFICATION = (
           metric_class="EqualMassECE", listed=_TABLE),
     _pair(smooth_ece, "smooth ECE", metric_class="SmoothECE", listed=("table", "view"),
           meaning="smooth calibration error: the gap smoothed by a Gaussian instead of bins",
-          binding=_on_cells(smooth_ece, cells.smoothed_error)),
+          binding=_cell_measure(smooth_ece, cells.smoothed_error)),
     _pair(sb_ece, "SB-ECE", metric_class="SBECE", loss="sb_ece", listed=_TABLE,
           meaning="soft-binned calibration error: root mean square gap over soft bins",
-          binding=_on_cells(sb_ece, cells.soft_binned_error)),
-    _pair(ks, "KS", metric_class="KS", binding=_on_cells(ks, cells.largest_deviation),
+          binding=_cell_measure(sb_ece, cells.soft_binned_error)),
+    _pair(ks, "KS", metric_class="KS", binding=_cell_measure(ks, cells.largest_deviation),
           meaning="Kolmogorov-Smirnov calibration error: "
           "largest gap between cumulative accuracy and confidence"),
     _pair(esd, "ESD", unit=_SQUARED, metric_class="ESD", loss="esd", listed=_VIEW, minimum=3,
           meaning="expected squared difference: mean squared gap between cumulative accuracy and "
           "confidence, unbiased",
-          binding=_on_cells(esd, cells.cumulative_norm, cells.unbiased_cumulative, _esd_root)),
+          binding=_cell_measure(esd, cells.cumulative_norm, cells.unbiased_cumulative, _esd_root)),
     _pair(mmce, "MMCE", metric_class="MMCE", loss="mmce", listed=_VIEW,
           meaning="maximum mean calibration error: norm of the gap under a Laplacian kernel",
-          binding=_on_cells(mmce, cells.kernel_norm)),
+          binding=_cell_measure(mmce, cells.kernel_norm)),
     _pair(mmce_squared, "MMCE, squared", unit=_SQUARED, loss="mmce", listed=(),
           meaning="squared maximum mean calibration error: differentiable at zero error",
-          binding=_on_cells(mmce_squared, cells.kernel_norm, cells.kernel_norm_squared,
+          binding=_cell_measure(mmce_squared, cells.kernel_norm, cells.kernel_norm_squared,
                             mmce)),
     _pair(skce, "SKCE", unit=_SQUARED, metric_class="SKCE", listed=_TABLE, minimum=2,
           meaning="squared kernel calibration error: unbiased estimate of the squared MMCE",
-          binding=_on_cells(skce, cells.kernel_norm, cells.unbiased_kernel, mmce)),
+          binding=_cell_measure(skce, cells.kernel_norm, cells.unbiased_kernel, mmce)),
     _pair(ece_debiased, "ECE, debiased", unit=_SQUARED, listed=_TABLE, minimum=2,
           meaning="debiased calibration error: squared gap over bins less its noise, which is 0 on "
           "average if calibrated",
@@ -372,7 +377,8 @@ _CLASSIFICATION = (
 _CLASSWISE = tuple(
     _outputs(getattr(by_class, f"classwise_{name}"), f"class-wise {title}", target=0.0,
              meaning=f"mean over classes k of `{name}` of the probability of class k",
-             unit=unit, minimum=minimum, listed=listed, table_interval=_mean_of_classes(name))
+             unit=unit, minimum=minimum, listed=listed,
+             table_interval=_interval_of_classwise_measure(name))
     for name, title, unit, minimum, listed in (
         ("ece", "ECE", "probability", 1, _TABLE),
         ("ks", "KS", "probability", 1, _TABLE),
@@ -386,7 +392,8 @@ _CLASSWISE = tuple(
 _REGRESSION = (
     _vector(_squared_error, "squared error", "squared_error", unit="target squared", **_mean,
             meaning="squared error: mean over samples of the sum over components",
-            listed=_COMPARED, terms=_squared_error_terms, table_interval=_squared_error_interval),
+            listed=_COMPARED, terms=_squared_error_terms,
+             table_interval=_squared_error_measure_interval),
     _vector(gaussian.gaussian_nll, "NLL", unit="nats", **_mean,
             meaning="negative log-likelihood: mean over the targets under the predicted Gaussians",
             metric_class="GaussianNLL", loss="gaussian_nll", terms=gaussian.nll_terms,
@@ -401,7 +408,7 @@ _REGRESSION = (
             "variance over bins"),
     _scalar(variance_errors.quantile_calibration, "quantile calibration", unit="probability",
             meaning="quantile calibration error: mean gap between a quantile's level and the share "
-            "of targets below it", binding=_covered(variance_errors.quantile_calibration)),
+            "of targets below it", binding=_coverage_measure(variance_errors.quantile_calibration)),
     _scalar(gaussian.gaussian_crps, "CRPS", unit="target", metric_class="GaussianCRPS", **_mean,
             meaning="continuous ranked probability score: mean over the predicted Gaussians",
             listed=_ORBIT, terms=gaussian.crps_terms),
@@ -412,7 +419,7 @@ _REGRESSION = (
     _vector(variance_errors.mahalanobis_calibration, "Mahalanobis calibration", unit="probability",
             meaning="Mahalanobis calibration error: mean gap between an ellipsoid's probability "
             "and the share of targets inside it",
-            binding=_covered(variance_errors.mahalanobis_calibration, known=True)),
+            binding=_coverage_measure(variance_errors.mahalanobis_calibration, known=True)),
     _vector(variance_errors.gence, "GENCE", unit="1", target=variance_errors.gence_floor,
             meaning="generalized expected normalized calibration error: for vectors",
             metric_class="GENCE", interval="bootstrap", terms=variance_errors.gence_terms,

@@ -69,7 +69,7 @@ def measure_table(
     opened = opened_outputs(outputs)
     table: Any = regression_table if "mean" in opened else classification_table
     settings = {"bins": bins, "level": level, "resamples": resamples, "seed": seed, "only": only}
-    _check_arrays(opened, table, settings)
+    _check_arrays_of_table(opened, table, settings)
     found: dict[str, Interval] = table(**opened, **settings)
     return found
 
@@ -84,7 +84,7 @@ def opened_outputs(outputs: object, usage: str = "") -> Mapping[str, Any]:
     return outputs
 
 
-def _check_arrays(
+def _check_arrays_of_table(
     outputs: Mapping[str, ArrayLike], table: Callable[..., object], settings: Mapping[str, object]
 ) -> None:
     """Check that outputs have the arrays that a table needs, and no others."""
@@ -134,7 +134,7 @@ def pair_table(
     settings = Settings(bins, level, resamples, seed)
     given = SimpleNamespace(pair=binary_pair(confidence, correct)[:2], weights=weights)
     listed = list_measures("pair", listed="table", samples=given.pair[0].shape[-1])
-    return _intervals(listed, given, settings)
+    return _intervals_of_table(listed, given, settings)
 
 
 @named_outputs
@@ -179,10 +179,10 @@ def classification_table(
     """
     given = Outputs(probs, logits, labels, weights, ignore_index)
     listed = list_measures("pair", "outputs", listed="table", samples=given.pair[0].shape[-1])
-    return _intervals(listed, given, Settings(bins, level, resamples, seed), only)
+    return _intervals_of_table(listed, given, Settings(bins, level, resamples, seed), only)
 
 
-def _intervals(
+def _intervals_of_table(
     listed: list[Measure], given: Any, settings: Settings, only: Collection[str] | None = None
 ) -> dict[str, Interval]:
     """Compute those of the measures that can weight samples, if there are weights."""
@@ -192,11 +192,13 @@ def _intervals(
         if (given.weights is None or measure.terms is not None or takes_weights(measure.function))
         and (only is None or measure.name in only)
     ]
-    shared = _drawn_together(chosen, given, settings) if given.weights is None else {}
+    shared = _intervals_drawn_together(chosen, given, settings) if given.weights is None else {}
     return _ByMeasure(
         (
             measure.name,
-            shared[measure.name] if measure.name in shared else _interval(measure, given, settings),
+            shared[measure.name]
+            if measure.name in shared
+            else _interval_in_table(measure, given, settings),
         )
         for measure in chosen
     )
@@ -216,7 +218,9 @@ class _ByMeasure(dict[str, Interval]):
         return "\n".join(f"{name:<{width}}  {found}" for name, found in self.items())
 
 
-def _drawn_together(chosen: list[Measure], given: Any, settings: Settings) -> dict[str, Interval]:
+def _intervals_drawn_together(
+    chosen: list[Measure], given: Any, settings: Settings
+) -> dict[str, Interval]:
     """Compute the measures of pairs in cells of confidence: those with the same cells at once."""
     by_cells: dict[Any, list[BoundMeasure]] = {}
     for measure in chosen:
@@ -239,7 +243,7 @@ def _cells_key(index: object) -> Any:
     return (index.func, *sorted(index.keywords.items())) if isinstance(index, partial) else index
 
 
-def _interval(measure: Measure, given: Any, settings: Settings) -> Interval:
+def _interval_in_table(measure: Measure, given: Any, settings: Settings) -> Interval:
     if measure.table_interval is not None:
         answer: Interval = measure.table_interval(given, settings)
         return answer
@@ -338,7 +342,7 @@ def regression_table(
     listed = list_measures(
         *kinds, listed="table", targets=1 if single else 2, samples=error.shape[-2]
     )
-    return _intervals(listed, given, settings, only)
+    return _intervals_of_table(listed, given, settings, only)
 
 
 def _per_component(aleatoric: ArrayLike | None, error: Tensor) -> Tensor | None:

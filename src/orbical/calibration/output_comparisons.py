@@ -79,7 +79,7 @@ def compare_outputs(
         elif not np.array_equal(one[kinds[0]], other[kinds[0]]):
             reason = f"their {'labels' if kinds[0] == 'labels' else 'targets'} differ"
         else:
-            for name, found in _comparisons(one, other, settings):
+            for name, found in _comparisons_of_outputs(one, other, settings):
                 numbers = {key: float(getattr(found, key)) for key in _DIFFERENCE}
                 said = {
                     "needed": _needed(numbers, len(one[kinds[0]]), level),
@@ -99,7 +99,7 @@ def _needed(found: Mapping[str, float], samples: int, level: float) -> int | Non
     return samples_to_decide_by_width(found["difference"], end, 0.0, samples, level)
 
 
-def _comparisons(
+def _comparisons_of_outputs(
     one: Mapping[str, Any], other: Mapping[str, Any], settings: dict[str, Any]
 ) -> Iterator[tuple[str, Comparison]]:
     contrast: Any

@@ -171,8 +171,8 @@ def scan_table(
     at_identity: list[dict[str, Any]] = []
     along: list[dict[str, Any]] = []
     home = {"place": "identity", "element": group.name(group.identity)}
-    for kind, outputs in _kinds(scan):
-        tables = dict(_tables_at(outputs, models, group.identity, settings))
+    for kind, outputs in _kinds_of_scan_table(scan):
+        tables = dict(_scan_tables_at(outputs, models, group.identity, settings))
         for model, table in tables.items():
             for measure, found in table.items():
                 numbers = {field: float(getattr(found, field)) for field in NUMBERS}
@@ -215,10 +215,10 @@ def error_curve(
     measure = MEASURES["gence" if holds_regression_calibration(scan) else "ece"]
     settings = Settings(bins, level, resamples, seed)
     options = settings.options(measure, settings.fewer)
-    return along_orbit(_kinds(scan)[0][1], measure, interval=True, **options)
+    return along_orbit(_kinds_of_scan_table(scan)[0][1], measure, interval=True, **options)
 
 
-def _kinds(scan: Scan | xr.Dataset) -> list[tuple[str, Any]]:
+def _kinds_of_scan_table(scan: Scan | xr.Dataset) -> list[tuple[str, Any]]:
     """Return what is measured, after what is added to a model's name."""
     if holds_pixel_calibration(scan):
         if bins_are_of_points(scan):
@@ -233,7 +233,7 @@ def _kinds(scan: Scan | xr.Dataset) -> list[tuple[str, Any]]:
     return [(f", {len(kept)} of {points} points", data.isel(point=kept))]
 
 
-def _tables_at(
+def _scan_tables_at(
     outputs: Any, models: list[str], element: int, settings: dict[str, Any]
 ) -> Iterator[tuple[str, dict[str, Interval]]]:
     """Yield the measures of each model at an element, of those that state their uncertainty."""
@@ -259,13 +259,15 @@ def _along(outputs: Any, group: Group, settings: dict[str, Any]) -> Iterator[dic
     """Yield each measure of each model at each place."""
     pixels = holds_pixel_calibration(outputs)
     for measure in [MEASURES["ece"]] if pixels else scan_measures(outputs, listed="orbit"):
-        yield from _rows(outputs, group, measure, settings)
+        yield from _rows_of_scan_table(outputs, group, measure, settings)
     data, _ = opened_scan(outputs)
     if "variance" in data and data["variance"].shape[-1] > 1:
-        yield from _rows(outputs, group, MEASURES["aleatoric_bleed"], settings, by="component")
+        yield from _rows_of_scan_table(
+            outputs, group, MEASURES["aleatoric_bleed"], settings, by="component"
+        )
 
 
-def _rows(
+def _rows_of_scan_table(
     outputs: Any, group: Group, measure: Measure, settings: dict[str, Any], by: str | None = None
 ) -> Iterator[dict[str, Any]]:
     given = Settings(**settings)

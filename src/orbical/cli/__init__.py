@@ -115,11 +115,11 @@ class _Command(TyperCommand):
 @cache
 def _register() -> None:
     for name in _COMMANDS:
-        command = _documented(getattr(import_module(f".{name}", __name__), name))
+        command = _documented_command(getattr(import_module(f".{name}", __name__), name))
         app.command(name.replace("_", "-"), cls=_Command)(command)
 
 
-def _documented(command: Callable[..., None]) -> Callable[..., None]:
+def _documented_command(command: Callable[..., None]) -> Callable[..., None]:
     """Move the `Args` of a command's docstring to its options, as their help.
 
     The sections after `Args` have the options of one subject each, which is their title.

@@ -268,7 +268,7 @@ def load_data_and_classes(text: str, **images: object) -> tuple[object, list[str
     from ..tasks import STRUCTURE_SUFFIXES
 
     if text.startswith("coco:"):
-        found = _read_coco(text)
+        found = _coco_from_argument(text)
         return (found["images"], found["objects"]), found["classes"]
     if text in BUILT_IN:
         return BUILT_IN[text](), None
@@ -278,7 +278,7 @@ def load_data_and_classes(text: str, **images: object) -> tuple[object, list[str
         with naming_options(**_OPTIONS):
             return open_path(text, **images), None
     if ":" in text:
-        return _import_data(text), None
+        return _data_from_argument(text), None
     raise InputError(
         "--data",
         f"a file, a folder, package.module:attribute or one of {', '.join(sorted(BUILT_IN))}",
@@ -365,7 +365,7 @@ def names_from_option(text: str | None, option: str) -> list[str] | None:
         return [line.strip() for line in path.read_text("utf-8").splitlines() if line.strip()]
 
 
-def _import_data(text: str) -> object:
+def _data_from_argument(text: str) -> object:
     """Import a data set, or call the function that returns it."""
     found = import_attribute(text, "--data")
     if not callable(found) or hasattr(found, "shape"):
@@ -379,7 +379,7 @@ def _import_data(text: str) -> object:
         raise InputError("--data", problem=problem) from error
 
 
-def _read_coco(text: str) -> KeyObjects:
+def _coco_from_argument(text: str) -> KeyObjects:
     """Read the key objects of `coco:FOLDER:WINDOW:RADIUS:CLASS,CLASS`."""
     from ..datasets import coco
 

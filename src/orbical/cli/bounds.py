@@ -87,7 +87,7 @@ def bounds(
         names = scan.models if model is None else [model]
         tables = {name: OrbitTable.from_scan(scan, name, orbit=ids) for name in names}
         found = {name: classification(table, bins=bins) for name, table in tables.items()}
-        _print_found(found, format_)
+        _print_found_bounds(found, format_)
         if format_ == "text" and any(_is_unmatched(each) for each in found.values()):
             typer.secho(_ESTIMATE, fg="yellow")
         return
@@ -96,7 +96,7 @@ def bounds(
     if not group:
         remedy = "pass for example --group cyclic:4"
         raise InputError("--group", "a group with --data", "none", remedy=remedy)
-    arrays = _read_data(data)
+    arrays = _data_of_bounds(data)
     comparison = compare_groups(
         (arrays["x"], arrays["y"]),
         group,
@@ -113,8 +113,8 @@ def bounds(
     elif format_ != "text":
         print_results(format_, comparison.rows(), _comparison_sheets(comparison))
     else:
-        _print_comparison(comparison)
-        _print_found(found, format_)
+        _print_bounds_comparison(comparison)
+        _print_found_bounds(found, format_)
 
 
 def _orbits_of_scan(
@@ -130,7 +130,7 @@ def _orbits_of_scan(
         known: np.ndarray = read_npy(ids, "--orbits")
         return known
     if data is not None:
-        x, count = _read_data(data)["x"], scan.record.data.samples
+        x, count = _data_of_bounds(data)["x"], scan.record.data.samples
         if len(x) != count:
             expected = f"the {count} samples of the scan"
             raise InputError("--data", expected, f"{len(x)} in {data.name}")
@@ -149,7 +149,7 @@ def _orbits_of_scan(
     )
 
 
-def _read_data(path: Path) -> Options:
+def _data_of_bounds(path: Path) -> Options:
     if path.is_dir():
         raise InputError(
             "--data",
@@ -187,7 +187,7 @@ def _as_json(found: dict[str, Bounds]) -> dict[str, object]:
     return {name: each.to_dict() for name, each in found.items()}
 
 
-def _print_found(found: dict[str, Bounds], format_: str) -> None:
+def _print_found_bounds(found: dict[str, Bounds], format_: str) -> None:
     if format_ == "text":
         for name, each in found.items():
             _print_bounds(name, each)
@@ -197,7 +197,7 @@ def _print_found(found: dict[str, Bounds], format_: str) -> None:
             for name, each in found.items()
             for key, bound in each.items()
         ]
-        sheets = [_sheet_and_missing(name, each)[0] for name, each in found.items()]
+        sheets = [_bounds_sheet_and_missing(name, each)[0] for name, each in found.items()]
         print_results(format_, _as_json(found), sheets, records=rows)
 
 
@@ -223,11 +223,11 @@ def _print_bounds(name: str, found: Bounds) -> None:
     if about["averaged"]:
         differ = "The outputs differ within an orbit; these are the bounds of their mean."
         typer.secho(differ, fg="yellow")
-    typer.echo(_on_cost(found))
+    typer.echo(_bounds_on_cost(found))
     if found["sharp_upper"].applies:
-        typer.echo(f"\n{_interval_as_text(found)}")
+        typer.echo(f"\n{_bounds_as_text(found)}")
     typer.echo()
-    sheet, missing = _sheet_and_missing("", found)
+    sheet, missing = _bounds_sheet_and_missing("", found)
     print_results("text", None, [sheet])
     for reason, titles in missing.items():
         typer.secho(f"does not apply: {reason} ({'; '.join(titles)})", dim=True)
@@ -252,7 +252,7 @@ def _own_accuracy(about: Mapping[str, float | None]) -> str:
     return f" This model averaged over its orbits: {value}. The model itself: {in_column(own)}."
 
 
-def _sheet_and_missing(name: str, found: Bounds) -> tuple[Sheet, dict[str, list[str]]]:
+def _bounds_sheet_and_missing(name: str, found: Bounds) -> tuple[Sheet, dict[str, list[str]]]:
     """Return the bounds that have a value, and the others by the reason why they have none."""
     from ..bounds import TITLES
 
@@ -272,7 +272,7 @@ def _sheet_and_missing(name: str, found: Bounds) -> tuple[Sheet, dict[str, list[
     return Sheet(name, ["statement", "bound", ""], rows, corner="model"), missing
 
 
-def _on_cost(found: Bounds) -> str:
+def _bounds_on_cost(found: Bounds) -> str:
     """Return what holds for a model that need not be invariant, beside what was measured."""
     broken, needed, about = found["broken_symmetry"], found["broken_at_least"], found.about
     if not broken.applies:
@@ -293,7 +293,7 @@ def _on_cost(found: Bounds) -> str:
     return text
 
 
-def _interval_as_text(found: Bounds, width: int = 50) -> str:
+def _bounds_as_text(found: Bounds, width: int = 50) -> str:
     """Draw the interval, with the model's own ECE, as a line of text."""
     low, high = float(found["forced_ece"]), float(found["sharp_upper"])
 
@@ -314,9 +314,9 @@ def _interval_as_text(found: Bounds, width: int = 50) -> str:
     return f"{text}\n0 {''.join(cells)} 1"
 
 
-def _print_comparison(comparison: Comparison) -> None:
+def _print_bounds_comparison(comparison: Comparison) -> None:
     for row in comparison.rows()[1:]:
-        typer.echo(printable(_on_group(row)))
+        typer.echo(printable(_bounds_on_group(row)))
     typer.echo()
     notes = {
         "matched": "share of samples that share their orbit with another",
@@ -341,7 +341,7 @@ def _comparison_sheets(comparison: Comparison) -> list[Sheet]:
     return sheets
 
 
-def _on_group(row: dict[str, Any]) -> str:
+def _bounds_on_group(row: dict[str, Any]) -> str:
     """Return the answer for a group in a sentence."""
     name, low, high = row["group"], row["neighbor_low"], row["neighbor_high"]
     best = row.get("accuracy_ceiling", row.get("error_floor"))

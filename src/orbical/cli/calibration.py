@@ -83,30 +83,34 @@ def calibration(
             raise InputError("FILES", "none with --runs", given[0])
         if figure is not None:
             raise InputError("--figure", "none with --runs", "one")
-        _show_runs(dict(map(_name_and_files, runs)), settings, format_)
+        _show_calibration_of_runs(dict(map(_name_and_files, runs)), settings, format_)
         return
     if not given:
         raise InputError("FILES", "outputs.npz, run.zarr or --runs NAME=PATTERN", "none")
     if any(path.is_dir() or is_remote(path) for path in given):
         if len(given) > 1:
             raise InputError("FILES", "a single stored scan", "several paths")
-        _show_scan(given[0], settings, figure, format_)
+        _show_calibration_of_scan(given[0], settings, figure, format_)
         return
-    _show_outputs(given, settings, figure, format_)
+    _show_calibration_of_outputs(given, settings, figure, format_)
 
 
-def _show_outputs(paths: list[Path], settings: _Draws, figure: Path | None, format_: str) -> None:
+def _show_calibration_of_outputs(
+    paths: list[Path], settings: _Draws, figure: Path | None, format_: str
+) -> None:
     from ..calibration import compare_outputs
 
     names = [path.stem for path in paths]
     if len(set(names)) < len(names):
         names = [str(path) for path in paths]
-    outputs = {name: _outputs_of_file(path) for name, path in zip(names, paths, strict=True)}
+    outputs = {
+        name: _calibration_outputs_of_file(path) for name, path in zip(names, paths, strict=True)
+    }
     tables = {name: _as_rows(_measured(name, one, settings)) for name, one in outputs.items()}
     several = len(outputs) > 1  # else pandas need not be imported
     differences = compare_outputs(outputs, **settings).to_dict("records") if several else []
     if figure is not None:
-        _draw_reliability(outputs, figure, settings)
+        _draw_calibration_of_outputs(outputs, figure, settings)
     if format_ == "latex":
         cells = {
             name: {measure: Number(row["value"]) for measure, row in table.items()}
@@ -114,9 +118,11 @@ def _show_outputs(paths: list[Path], settings: _Draws, figure: Path | None, form
         }
         sheets = [_sheet_by_method(cells, "outputs")]
     else:
-        sheets = [_measure_sheet(name, table, settings) for name, table in tables.items()]
+        sheets = [_calibration_sheet(name, table, settings) for name, table in tables.items()]
     pairs = groupby(differences, lambda row: (row["a"], row["b"]))
-    compared = [_difference_sheet(*pair, rows, settings["level"]) for pair, rows in pairs]
+    compared = [
+        _calibration_difference_sheet(*pair, rows, settings["level"]) for pair, rows in pairs
+    ]
     records = [
         {"outputs": name, "measure": measure, **row}
         for name, table in tables.items()
@@ -145,7 +151,7 @@ def _name_and_files(text: str) -> tuple[str, list[Path]]:
     return name, paths
 
 
-def _outputs_of_file(path: Path) -> Row:
+def _calibration_outputs_of_file(path: Path) -> Row:
     from ..data import read_outputs
 
     try:
@@ -173,7 +179,7 @@ def _as_rows(table: dict[str, Interval]) -> dict[str, Row]:
     }
 
 
-def _draw_reliability(outputs: dict[str, Row], path: Path, settings: _Draws) -> None:
+def _draw_calibration_of_outputs(outputs: dict[str, Row], path: Path, settings: _Draws) -> None:
     from ..calibration import reliability_curve, top_label
     from ..figures.calibration import reliability_diagram
 
@@ -193,7 +199,9 @@ def _titled(measure: str) -> str:
     return measure_title(measure)
 
 
-def _measure_sheet(name: str, table: Mapping[str, Row], settings: _Draws, about: str = "") -> Sheet:
+def _calibration_sheet(
+    name: str, table: Mapping[str, Row], settings: _Draws, about: str = ""
+) -> Sheet:
     """Return the measures of one model, and what its calibration error says."""
     from ..calibration import MEASURES, error_finding
 
@@ -224,7 +232,7 @@ def _cautions(by_measure: Mapping[str, str]) -> str:
     return "".join(f"\nCaution ({measures}): {text}" for text, measures in of_text)
 
 
-def _difference_sheet(a: str, b: str, rows: Iterable[Row], level: float) -> Sheet:
+def _calibration_difference_sheet(a: str, b: str, rows: Iterable[Row], level: float) -> Sheet:
     rows = list(rows)
     cells: list[list[Cell]] = [
         [
@@ -248,12 +256,17 @@ def _sheet_by_method(cells: Mapping[str, Mapping[str, Number]], corner: str) -> 
     return Sheet("", [corner, *map(_titled, listed)], rows)
 
 
-def _show_runs(methods: dict[str, list[Path]], settings: _Draws, format_: str) -> None:
+def _show_calibration_of_runs(
+    methods: dict[str, list[Path]], settings: _Draws, format_: str
+) -> None:
     """Show mean and standard deviation over runs, which one run does not have."""
     few: _Draws = {**settings, "resamples": 20}
     cells: dict[str, dict[str, Number]] = {}
     for name, paths in methods.items():
-        tables = [_as_rows(_measured(str(path), _outputs_of_file(path), few)) for path in paths]
+        tables = [
+            _as_rows(_measured(str(path), _calibration_outputs_of_file(path), few))
+            for path in paths
+        ]
         values = {
             measure: [table[measure]["value"] for table in tables if measure in table]
             for measure in tables[0]
@@ -277,7 +290,9 @@ def _show_runs(methods: dict[str, list[Path]], settings: _Draws, format_: str) -
     print_results(format_, records, [sheet])
 
 
-def _show_scan(path: Path, settings: _Draws, figure: Path | None, format_: str) -> None:
+def _show_calibration_of_scan(
+    path: Path, settings: _Draws, figure: Path | None, format_: str
+) -> None:
     """Show how calibrated each model of a scan is, at the identity and along the orbit."""
     from ..calibration import scan_table
 
@@ -295,8 +310,8 @@ def _show_scan(path: Path, settings: _Draws, figure: Path | None, format_: str) 
     sheets = []
     for model, table in by_model.items():
         whole = {name: at["identity"] for name, at in table.items() if "component" not in name}
-        sheets.append(_measure_sheet(model, whole, settings, ", at the identity"))
-    sheets += [_orbit_sheet(model, table) for model, table in by_model.items()]
+        sheets.append(_calibration_sheet(model, whole, settings, ", at the identity"))
+    sheets += [_calibration_sheet_of_orbit(model, table) for model, table in by_model.items()]
     footer = (
         f"In brackets: {percent(settings['level'])} intervals. Mean: mean of the measure over the "
         "elements, with\nthe mean of their intervals. Pooled: the measure of the outputs of all "
@@ -307,7 +322,7 @@ def _show_scan(path: Path, settings: _Draws, figure: Path | None, format_: str) 
     print_results(format_, content, sheets, footer, records=rows)
 
 
-def _orbit_sheet(model: str, table: Mapping[str, Mapping[str, Row]]) -> Sheet:
+def _calibration_sheet_of_orbit(model: str, table: Mapping[str, Mapping[str, Row]]) -> Sheet:
     """Return each measure at each place; of many components those with the most bleed."""
     from ..groups import PLACES
 

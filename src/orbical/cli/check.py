@@ -42,7 +42,7 @@ SHORTCUTS = {
 _COLORS = {"pass": None, "fail": "red", "inconclusive": "yellow"}
 
 
-def _with_shortcuts(command: Callable[..., None]) -> Callable[..., None]:
+def _check_with_shortcuts(command: Callable[..., None]) -> Callable[..., None]:
     """Add an option for each of the `SHORTCUTS`, which the command takes as its last keywords."""
     *others, _ = inspect.signature(command, eval_str=True).parameters.values()
     options = []
@@ -55,7 +55,7 @@ def _with_shortcuts(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @format_flags("json", "csv", "markdown")
-@_with_shortcuts
+@_check_with_shortcuts
 def check(
     store: Store,
     max_: Annotated[list[str] | None, typer.Option("--max", metavar="NAME=VALUE")] = None,
@@ -106,7 +106,7 @@ def check(
     from ..store import load
 
     subject = store if store.suffix in OUTPUT_SUFFIXES else load(store)
-    given: Options = shortcuts | _thresholds("max", max_) | _thresholds("min", min_)
+    given: Options = shortcuts | _check_thresholds("max", max_) | _check_thresholds("min", min_)
     given |= {"bins": bins, "level": level, "resamples": resamples, "strict": strict}
     given["models"] = model
     table = existing_file("--config", config) if config else Path("pyproject.toml")
@@ -126,7 +126,7 @@ def check(
         raise typer.Exit(1 if failed or counted_as_failures else INCONCLUSIVE)
 
 
-def _thresholds(side: str, given: list[str] | None) -> dict[str, float | None]:
+def _check_thresholds(side: str, given: list[str] | None) -> dict[str, float | None]:
     """Read thresholds written as NAME=VALUE."""
     found: dict[str, float | None] = {}
     for text in given or []:

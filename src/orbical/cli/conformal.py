@@ -65,7 +65,7 @@ def conformal(
     numbers = holds_values(subject if saved else subject.data)
     for place in calibrate or []:
         check_name("--calibrate", place, CALIBRATED)
-    chosen = _method(method, coverage, numbers)
+    chosen = _conformal_method(method, coverage, numbers)
     table = coverage_table(subject, chosen, calibrate=calibrate, **settings)
     if saved:
         table = table.assign(model=store.stem)
@@ -76,7 +76,7 @@ def conformal(
         save_figure(error_along_orbit(curve, limits=(0.0, 1.0)), figure, "--figure")
     what = "intervals" if numbers else "sets"
     about = f", {what} for a coverage of {number(coverage)}"
-    sheet = _sheet_without_orbit if saved else _sheet
+    sheet = _sheet_without_orbit if saved else _conformal_sheet
     sheets = [
         sheet(str(name), rows, about, "width" if numbers else "size")
         for name, rows in table.groupby("model", sort=False)
@@ -96,7 +96,9 @@ _OF_ORBITS = (
 )
 
 
-def _method(name: str | None, coverage: float, numbers: bool) -> ConformalSets | ConformalIntervals:
+def _conformal_method(
+    name: str | None, coverage: float, numbers: bool
+) -> ConformalSets | ConformalIntervals:
     from ..conformal import APS, LAC, RAPS, Absolute, Normalized
 
     known: Options = {"absolute": Absolute, "normalized": Normalized}
@@ -108,7 +110,7 @@ def _method(name: str | None, coverage: float, numbers: bool) -> ConformalSets |
     return chosen
 
 
-def _sheet(model: str, table: pd.DataFrame, about: str, extent: str) -> Sheet:
+def _conformal_sheet(model: str, table: pd.DataFrame, about: str, extent: str) -> Sheet:
     """Return a row for each place of calibration: coverage at three places, and the mean size."""
     rows: list[list[Cell]] = []
     for place, each in table.groupby("calibrated", sort=False):

@@ -126,12 +126,12 @@ def print_results(
         sys.stdout.write(csv_text([keys, *([row.get(key) for key in keys] for row in rows)]))
     elif format_ == "text":
         for sheet in sheets:
-            _print(sheet)
+            _print_sheet(sheet)
         if footer:
             typer.echo(footer)
     else:
         for joined in _joined(sheets):
-            typer.echo(latex(joined) if format_ == "latex" else _markdown(joined))
+            typer.echo(latex(joined) if format_ == "latex" else _as_markdown(joined))
 
 
 def print_json(content: object) -> None:
@@ -199,7 +199,7 @@ def _below(cell: Number, written: Callable[[Cell], str]) -> list[str]:
     return [written(part) for part in [*beside, cell.note] if part]
 
 
-def _print(sheet: Sheet) -> None:
+def _print_sheet(sheet: Sheet) -> None:
     """Print a table without frames: 80 columns hold every interval on one line."""
     from rich import box
     from rich.table import Table
@@ -235,10 +235,10 @@ def _print(sheet: Sheet) -> None:
     console.print()
 
 
-def _markdown(sheet: Sheet) -> str:
+def _as_markdown(sheet: Sheet) -> str:
     r"""Write a table in Markdown.
 
-    >>> print(_markdown(Sheet("", ["name", "ECE"], [["a|b", Number(0.01, interval=(0, 0.02))]])))
+    >>> print(_as_markdown(Sheet("", ["name", "ECE"], [["a|b", Number(0.01, interval=(0, 0.02))]])))
     | name | ECE |
     |---|---:|
     | a\|b | 0.0100 [0, 0.0200] |

@@ -35,19 +35,19 @@ def info(
     from ..store import load
 
     if repair:
-        _repair(store)
-    if verify and _print_damage(store, format_):
+        _repair_in_info(store)
+    if verify and _print_damage_in_info(store, format_):
         raise typer.Exit(1)
     scan = load(store)
     if format_ == "json":
         print_json(scan.info() | {"damaged": []})
         return
-    print_facts(_facts_of_scan(scan))
+    print_facts(_info_facts_of_scan(scan))
     if verify:
         typer.echo("all checksums are correct")
 
 
-def _repair(path: Path) -> None:
+def _repair_in_info(path: Path) -> None:
     from ..store import locked, open_store, repair
 
     open_store(path)  # a path that is no store is refused by name
@@ -61,7 +61,7 @@ def _repair(path: Path) -> None:
         typer.echo(f"unfinished  {name}; run the same scan again to compute it")
 
 
-def _print_damage(path: Path, format_: str) -> bool:
+def _print_damage_in_info(path: Path, format_: str) -> bool:
     """Print what is missing or damaged; return whether anything is."""
     from ..store import open_store, verify
 
@@ -84,7 +84,7 @@ def _count_and_names(names: list[str]) -> str:
     return f"{len(names)}: {', '.join(names[:_MOST_NAMES])}{more}"
 
 
-def _facts_of_scan(scan: Scan) -> list[tuple[str, str]]:
+def _info_facts_of_scan(scan: Scan) -> list[tuple[str, str]]:
     record, group, run = scan.record, scan.group, scan.record.run
     state = "complete" if scan.complete else f"{percent(scan.share_done, 1)} done"
     drawn = f"{group.layout.kind} plot, {group.measure} weights"

@@ -203,7 +203,7 @@ def scan(
             },
         )
         if task in known.TASKS and known.TASKS[task].truth_kind == "quantities":
-            named, chosen = _calculators(named, quantities, workers, action, reader, score)
+            named, chosen = _calculators_to_scan(named, quantities, workers, action, reader, score)
             workers = 1  # those of the calculators
         elif task in known.TASKS:
             options |= arguments.key_points_from_option(task, points)
@@ -256,7 +256,7 @@ def scan(
                 typer.echo(f"scan    {out}   (orbical view {out})")
 
 
-def _calculators(
+def _calculators_to_scan(
     models: Mapping[str, str],
     quantities: str | None = None,
     workers: int = 1,
@@ -305,7 +305,7 @@ def executor_of_options(workers: int, cluster: str | None) -> Iterator[object]:
     if cluster is not None and workers > 1:
         raise InputError("--cluster", "no --workers beside it", "both")
     if cluster is not None:
-        with _client(cluster) as client:
+        with _client_to_scan(cluster) as client:
             yield client
     elif workers > 1:
         context = multiprocessing.get_context("spawn")
@@ -330,7 +330,7 @@ def _threads_of(threads: int | str, workers: int) -> int | str:
     return threads
 
 
-def _client(address: str) -> Any:
+def _client_to_scan(address: str) -> Any:
     """Connect to a Dask scheduler, by its address or by the file that it wrote."""
     from .._imports import import_extra, words_of
 

@@ -47,7 +47,7 @@ def print_summary(scan: Scan) -> None:
     for name in ("changed", "changed_pairs"):
         if name in table:
             rows.append([_SHARES[name], *(_in_cell(share, name) for share in table[name].values)])
-    if (enough := _enough_for_each(scan)) is not None:
+    if (enough := _enough_elements_in_summary(scan)) is not None:
         rows.append(["elements that are enough for the mean", *enough])
     defect = number(table["action_defect"])
     rows.append(["action defect (of the data)", *[defect] * table.sizes["model"]])
@@ -57,7 +57,7 @@ def print_summary(scan: Scan) -> None:
     print_results("text", None, [Sheet(title, ["", *map(str, table["model"].values)], rows)])
 
 
-def _enough_for_each(scan: Scan) -> list[Cell] | None:
+def _enough_elements_in_summary(scan: Scan) -> list[Cell] | None:
     """Return how many elements each model needs; None for groups whose spectrum is not known."""
     from ..errors import InputError
     from ..nero import enough_elements

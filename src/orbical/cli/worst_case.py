@@ -84,13 +84,13 @@ def worst_case(
             preprocess=preprocessing_of_scan(preprocess, scan.record.preprocess),
             progress=not quiet,
         )
-        _write_netcdf(found, out)
+        _write_worst_case_netcdf(found, out)
         if not quiet:
-            _print_means(found)
+            _print_worst_case_means(found)
             typer.echo(f"worst   {out}   (orbical view {store} --worst {out})")
 
 
-def _write_netcdf(found: xr.Dataset, out: Path) -> None:
+def _write_worst_case_netcdf(found: xr.Dataset, out: Path) -> None:
     """Write the file at once, so that no half of it is left."""
     arguments.announce_folder(out)
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -102,7 +102,7 @@ def _write_netcdf(found: xr.Dataset, out: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-def _print_means(found: xr.Dataset) -> None:
+def _print_worst_case_means(found: xr.Dataset) -> None:
     """Print a column a model: the mean score at the three places, with intervals."""
     models = [str(model) for model in found["model"].values]
     parts = [found.sel(place=place) for place in found["place"].values]

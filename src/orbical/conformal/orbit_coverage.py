@@ -103,11 +103,13 @@ def along_orbit(
         ({'model': 1, 'element': 8}, True)
     """
     checked_level(level)
-    given: Any = scan if is_scan(scan) or hasattr(scan, "data_vars") else _at_one_position(scan)
+    given: Any = (
+        scan if is_scan(scan) or hasattr(scan, "data_vars") else _coverage_at_one_position(scan)
+    )
     (data, group), arrays, like = opened_scan(given), arrays_of(given), responses(given, "score")
-    chosen = _method_of(data, method)
+    chosen = _coverage_method_of(data, method)
     wanted = checked_coverage(chosen.coverage)
-    place = _place(calibrate, group, chosen)
+    place = _coverage_place(calibrate, group, chosen)
     shape = (like.sizes["model"], like.sizes["element"])
     held, tested, hits = np.zeros((3, *shape))
     powers = np.zeros((4, *shape))  # sums of the sizes, their squares, cubes and fourth powers
@@ -201,7 +203,7 @@ def coverage_table(
     return pd.concat(frames, ignore_index=True)
 
 
-def _at_one_position(outputs: Any) -> xr.Dataset:
+def _coverage_at_one_position(outputs: Any) -> xr.Dataset:
     """Return outputs as a scan would hold them: of one model, at the identity alone."""
     if holds_values(outputs):
         mean, truth = (as_numpy(name, outputs[name]) for name in ("mean", "target"))
@@ -242,9 +244,9 @@ def conformal_tests(
     weight = torch.as_tensor(arrays.weights)
     averaged = weight if place == "average" else None
     held, others = parts
-    at_truth = [block.at_truth for block in _blocks(arrays, method, model, held, averaged)]
+    at_truth = [block.at_truth for block in _coverage_blocks(arrays, method, model, held, averaged)]
     threshold = _thresholds(torch.cat(at_truth), place, checked_coverage(method.coverage), weight)
-    for block in _blocks(arrays, method, model, others, averaged):
+    for block in _coverage_blocks(arrays, method, model, others, averaged):
         hits = (block.at_truth <= threshold).numpy()
         yield block.rows, hits, _sizes(block.answers, threshold).numpy()
 
@@ -259,7 +261,7 @@ def holds_values(data: Any) -> bool:
     return "mean" in getattr(getattr(data, "data", data), "data_vars", data)
 
 
-def _method_of(data: Any, method: Any) -> Any:
+def _coverage_method_of(data: Any, method: Any) -> Any:
     """Return the method for the outputs that are stored, or refuse it."""
     variables = getattr(data, "data_vars", ())
     if holds_values(data) and "score" in variables:
@@ -293,7 +295,7 @@ def _method_of(data: Any, method: Any) -> Any:
     return clone(chosen)
 
 
-def _place(calibrate: str | int, group: Group, method: Any) -> str | int:
+def _coverage_place(calibrate: str | int, group: Group, method: Any) -> str | int:
     """Return the index of an element, or one of the other places by name."""
     if not isinstance(calibrate, str):
         place = whole_number("calibrate", calibrate, 0)
@@ -345,7 +347,7 @@ def _sizes(answers: Tensor, threshold: Tensor) -> Tensor:
     return (answers <= threshold[:, None]).double().sum(-1)
 
 
-def _blocks(
+def _coverage_blocks(
     arrays: ScanArrays, method: Any, model: int, rows: np.ndarray, averaged: Tensor | None
 ) -> Iterator[_Block]:
     """Yield the scores of some samples, a block at a time; `averaged` are weights of positions."""

@@ -67,11 +67,12 @@ def _loaded(load: Callable[[], object], argument: str, name: str) -> Any:
         return load()
     except Exception as error:  # a file that is damaged, encrypted or no archive may raise anything
         raise InputError(
-            argument, problem=f"{name} cannot be read as numbers{_reason_in_words(error)}"
+            argument,
+            problem=f"{name} cannot be read as numbers{_reason_array_file_is_unread(error)}",
         ) from error
 
 
-def _reason_in_words(error: Exception) -> str:
+def _reason_array_file_is_unread(error: Exception) -> str:
     """Return the reason; NumPy's own messages suggest loading pickles, which can run code."""
     text = str(error)
     if "Object arrays" in text:
@@ -114,7 +115,7 @@ def read_outputs(path: Path) -> dict[str, Any]:
     for names in _SETS_OF_NAMES:
         if set(names) <= arrays.keys():
             given = {name: arrays[name] for name in names}
-            return _mean_and_variance(given, path) if "target" in given else given
+            return _mean_and_variance_of_file(given, path) if "target" in given else given
     raise InputError(
         path,
         "logits or probs, and labels; or mean, variance and target",
@@ -123,7 +124,7 @@ def read_outputs(path: Path) -> dict[str, Any]:
     )
 
 
-def _mean_and_variance(arrays: dict[str, Any], path: Path) -> dict[str, Any]:
+def _mean_and_variance_of_file(arrays: dict[str, Any], path: Path) -> dict[str, Any]:
     """Convert a regressor's outputs to mean, variance, target and, if known, aleatoric part."""
     from .._arrays import as_array
     from ..tasks import uncertainty_variances

@@ -57,7 +57,7 @@ class Chunked:
         return {**self.__dict__, "_kept": None}
 
 
-def _in_chunks(array: Any) -> Any:
+def _array_in_chunks(array: Any) -> Any:
     """Return an array that keeps its last chunks, if it has chunks of several samples."""
     chunks = getattr(array, "chunks", None)
     if not isinstance(chunks, tuple) or len(array.shape) == 0:
@@ -88,7 +88,7 @@ class Arrays(Source):
     def __init__(self, x: object, y: object = None) -> None:
         self._x = _tree_of_arrays(x)
         self.labels = None if y is None else whole_array(y, "labels")  # one array, not a tree
-        self._count = _number_of_samples(self._x)
+        self._count = _number_of_samples_in_arrays(self._x)
         self.in_memory = all(type(leaf) in (Tensor, np.ndarray) for leaf in leaves(self._x))
         if self.labels is not None and self.labels.ndim == 0:  # the task checks all others
             check_labels(self.labels, self._count)
@@ -98,7 +98,7 @@ class Arrays(Source):
 
     def read(self, start: int, stop: int) -> Batch:
         """Return a slice of every array."""
-        some = tree_map(lambda leaf: _unmapped(leaf[start:stop]), self._x)
+        some = tree_map(lambda leaf: _unmapped_rows_of_array(leaf[start:stop]), self._x)
         return some, None if self.labels is None else self.labels[start:stop]
 
     def stamp(self) -> str | None:
@@ -160,7 +160,7 @@ class FilePart:
         return f"{about.st_size} {about.st_mtime_ns} {place}"
 
 
-def _unmapped(rows: Any) -> Any:
+def _unmapped_rows_of_array(rows: Any) -> Any:
     """Copy rows of a mapped file and let its pages go, or memory would grow with the file."""
     place = FilePart.of(rows) if isinstance(rows, np.memmap) else None
     if place is None or not place.read_only or not hasattr(mmap, "MADV_DONTNEED"):
@@ -195,14 +195,14 @@ def _tree_of_arrays(x: object) -> Tree:
         return whole_array(x)
     if isinstance(x, np.ma.MaskedArray):
         raise InputError("data", "an array without a mask", "a masked array")
-    return _in_chunks(x)
+    return _array_in_chunks(x)
 
 
 def whole_array(x: object, argument: str = "data") -> Any:
     """Return a tensor as it is, and anything else as a NumPy array."""
     if isinstance(x, Tensor):
         if x.layout != torch.strided or x.is_quantized or x.is_meta or x.is_complex():
-            raise InputError(argument, "a dense tensor of real numbers", _in_words(x))
+            raise InputError(argument, "a dense tensor of real numbers", _array_in_words(x))
         return x
     try:
         if isinstance(x, list) and x and all(isinstance(one, Tensor) for one in x):
@@ -212,7 +212,7 @@ def whole_array(x: object, argument: str = "data") -> Any:
         raise InputError(
             argument,
             "samples of the same shape",
-            _in_words(x),
+            _array_in_words(x),
             remedy=_OF_LABELS if argument == "labels" else _remedy(x),
         ) from error
 
@@ -231,7 +231,7 @@ def check_labels(labels: Any, count: int) -> None:
         raise InputError("labels", f"one for each of {count} samples", given)
 
 
-def _in_words(x: object) -> str:
+def _array_in_words(x: object) -> str:
     if isinstance(x, Tensor):
         kind = "a quantized" if x.is_quantized else "a complex" if x.is_complex() else "a"
         where = "meta" if x.is_meta else str(x.layout).removeprefix("torch.")
@@ -250,14 +250,16 @@ def _remedy(x: object) -> str:
     return "resize or crop images to one size" if images else _REMEDY
 
 
-def _number_of_samples(x: Tree) -> int:
+def _number_of_samples_in_arrays(x: Tree) -> int:
     found = list(leaves(x))
     if not found:
         raise InputError("data", "arrays with a leading sample dimension", "nothing")
     for leaf in found:
         if len(leaf.shape) == 0:
             given = leaf if isinstance(leaf, Tensor) else leaf[()]
-            raise InputError("data", "arrays with a leading sample dimension", _in_words(given))
+            raise InputError(
+                "data", "arrays with a leading sample dimension", _array_in_words(given)
+            )
     counts = sorted({int(leaf.shape[0]) for leaf in found})
     if len(counts) > 1:
         raise InputError(

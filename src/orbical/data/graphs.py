@@ -41,7 +41,7 @@ class Graphs(Arrays):
         fields = {name: [graph[name] for graph in graphs] for name in graphs[0].keys()}  # noqa: SIM118
         targets = fields.pop("y", None)
         inputs = {
-            name: _field_as_tensor(name, values, graphs)
+            name: _graph_field_as_tensor(name, values, graphs)
             for name, values in fields.items()
             if all(isinstance(value, Tensor) for value in values)
         }
@@ -51,7 +51,7 @@ class Graphs(Arrays):
         super().__init__(inputs, y)
 
 
-def _field_as_tensor(name: str, values: Sequence[Tensor], graphs: Sequence[Any]) -> Tensor:
+def _graph_field_as_tensor(name: str, values: Sequence[Tensor], graphs: Sequence[Any]) -> Tensor:
     """Return a field as one tensor; a field of graphs is stacked."""
     if name == "edge_index":
         return pad_sequence([one.T for one in values], batch_first=True, padding_value=NO_EDGE)

@@ -179,7 +179,7 @@ class ImageFiles(Source):
         headers: dict[int, tuple[tuple[int, int], str]] = {}
 
         def read_header(row: int) -> None:
-            headers[row] = _header_of(Path(self._files[row]))
+            headers[row] = _image_header(Path(self._files[row]))
 
         broken = self._broken(read_header)
         if broken:
@@ -261,7 +261,7 @@ def _is_cut(image: Image.Image) -> bool:
     return ";16" in str(how) or (codec == "ppm" and how[1] > 255)
 
 
-def _header_of(path: Path) -> tuple[tuple[int, int], str]:
+def _image_header(path: Path) -> tuple[tuple[int, int], str]:
     """Return width and height of an image, upright, and what of it is not read, if anything."""
     with Image.open(path) as image:
         width, height = image.size

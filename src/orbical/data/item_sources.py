@@ -110,7 +110,7 @@ def _image_as_tensor(image: Any) -> Any:
 def from_dataset(data: object) -> Source | None:
     """Return the source of a torch data set or loader; None for anything else."""
     if isinstance(data, DataLoader):
-        return _from_loader(data)
+        return _source_from_loader(data)
     if isinstance(data, IterableDataset):
         return Stream(data, _length_of_dataset(data))
     return Items(data) if isinstance(data, Dataset) or _is_list_of_pairs(data) else None
@@ -126,7 +126,7 @@ def _is_list_of_pairs(data: object) -> bool:
     return isinstance(data, list) and bool(data) and all(map(is_pair, data))
 
 
-def _from_loader(loader: DataLoader[object]) -> Source:
+def _source_from_loader(loader: DataLoader[object]) -> Source:
     """Return the samples of a loader, in its order, which must be the same each time."""
     collate = None if loader.collate_fn is default_collate else loader.collate_fn
     if isinstance(loader.dataset, IterableDataset):

@@ -69,11 +69,11 @@ def open_path(given: str | os.PathLike[str], **images: object) -> Source:
     if not path.exists():
         raise InputError("data", "a file or a folder", f"{str(given)!r}, which does not exist")
     with reading("data", given, "data"):
-        return _open_recognized(path, given, images)
+        return _open_recognized_data(path, given, images)
 
 
-def _open_recognized(path: Path, given: object, images: Mapping[str, object]) -> Source:
-    opener = _opener(path, of_images="path" in images)
+def _open_recognized_data(path: Path, given: object, images: Mapping[str, object]) -> Source:
+    opener = _data_opener(path, of_images="path" in images)
     if opener is None:
         raise InputError(
             "data", f"a folder of images or a file {', '.join(SUFFIXES)}", repr(str(given))
@@ -86,7 +86,7 @@ def _open_recognized(path: Path, given: object, images: Mapping[str, object]) ->
     return opener(path, **images)
 
 
-def _opener(path: Path, of_images: bool = False) -> Callable[..., Source] | None:
+def _data_opener(path: Path, of_images: bool = False) -> Callable[..., Source] | None:
     if path.is_dir():
         if _is_zarr(path):
             return ZarrArrays
@@ -171,7 +171,7 @@ def as_source(data: object) -> Source:
     """
     if isinstance(data, tuple) and len(data) == 2:
         inputs, labels = data
-        known = _source_of_kind(inputs)
+        known = _open_source_of_kind(inputs)
         if isinstance(known, Nifti):
             return known.labeled(labels)
         if isinstance(labels, str | os.PathLike):
@@ -181,10 +181,10 @@ def as_source(data: object) -> Source:
         labels = None if labels is None else whole_array(labels, "labels")
         check_labels(labels, len(known))
         return Relabeled(known, labels)
-    return _source_of_kind(data) or Arrays(data)
+    return _open_source_of_kind(data) or Arrays(data)
 
 
-def _source_of_kind(data: object) -> Source | None:
+def _open_source_of_kind(data: object) -> Source | None:
     """Return the source of anything but arrays and trees of them."""
     if isinstance(data, Source):
         return data

@@ -151,7 +151,7 @@ def read_samples_ahead(
     if workers and samples.source.in_order:
         workers = 1  # each process would read the whole stream
     if workers:
-        given = _Chunks(samples, chunks)
+        given = _SampleChunks(samples, chunks)
         yield from DataLoader(given, None, num_workers=workers, collate_fn=_unchanged)
         return
     with ThreadPoolExecutor(1, "orbical-hash") as thread:
@@ -160,7 +160,7 @@ def read_samples_ahead(
             yield Rows(inputs, targets, thread.submit(hash_of_rows, inputs, targets))
 
 
-class _Chunks(Dataset[Rows]):
+class _SampleChunks(Dataset[Rows]):
     """Chunks of samples by their number, for the processes of a loader."""
 
     def __init__(self, samples: Samples, chunks: Sequence[slice]) -> None:

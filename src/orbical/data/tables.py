@@ -70,11 +70,11 @@ class Table(ImageFiles):
         chosen = "label" if label is None and "label" in frame else label
         used = [path, *([] if chosen is None else [chosen])]
         extra = [name for name in frame if name not in used] if columns is None else [*columns]
-        _check_columns(frame, [*used, *extra], where)
-        files = _image_files(frame[path], folder, where)
+        _check_table_columns(frame, [*used, *extra], where)
+        files = _image_files_of_table(frame[path], folder, where)
         labels, names = None, None if classes is None else [*classes]
         if chosen is not None:
-            labels, names = _label_values(frame[chosen], classes, where)
+            labels, names = _label_values_of_table(frame[chosen], classes, where)
         facts = {str(name): column_of(frame[name]) for name in extra}
         reader = ImageReader(size, transform, mode)
         super().__init__(where, files, reader, labels, names, facts, unreadable)
@@ -114,13 +114,13 @@ class Frame(Source):
         frame, where, _ = _read_table(table)
         of_file = isinstance(table, str | Path) and "label" in frame
         label = "label" if label is None and of_file else label
-        _check_columns(frame, [*([] if label is None else [label]), *columns], where)
+        _check_table_columns(frame, [*([] if label is None else [label]), *columns], where)
         self.classes = None if classes is None else [*classes]
         if label is not None:
-            self.labels, self.classes = _label_values(frame[label], classes, where)
+            self.labels, self.classes = _label_values_of_table(frame[label], classes, where)
         self.columns = {str(name): column_of(frame[name]) for name in columns}
         inputs = frame[[name for name in frame if name != label and name not in columns]]
-        self.action = _action_on_columns(inputs, where)
+        self.action = _action_on_table_columns(inputs, where)
         if type(frame.index).__name__ != "RangeIndex":
             self.names = [str(name) for name in frame.index]
         self._rows = self.action.encode(inputs.rename(columns=str))
@@ -189,7 +189,7 @@ def read_probability_table(path: Path) -> dict[str, np.ndarray]:
             remedy=f"columns are named {of_columns}; labels are {of_labels}",
         )
     probs = _normalized_if_rounded(classes.to_numpy(np.float64))
-    return {"probs": probs, "labels": _label_values(labels, names, where)[0]}
+    return {"probs": probs, "labels": _label_values_of_table(labels, names, where)[0]}
 
 
 def _columns_as_labeled(names: list[str], labels: set[str]) -> list[str]:
@@ -222,7 +222,7 @@ def _normalized_if_rounded(probs: np.ndarray) -> np.ndarray:
     return probs / sums if (abs(sums - 1) < off + 1e-9).all() else probs
 
 
-def _action_on_columns(frame: pd.DataFrame, where: str) -> Columns:
+def _action_on_table_columns(frame: pd.DataFrame, where: str) -> Columns:
     """Return the action on a table; columns of text share what their numbers stand for."""
     if not len(frame) or not len(frame.columns):
         raise InputError("data", f"rows and columns in {where!r}", frame)
@@ -244,7 +244,7 @@ def _action_on_columns(frame: pd.DataFrame, where: str) -> Columns:
     return Columns([str(name) for name in frame], [str(kind) for kind in frame.dtypes], levels)
 
 
-def _check_columns(frame: pd.DataFrame, wanted: Sequence[str], where: str) -> None:
+def _check_table_columns(frame: pd.DataFrame, wanted: Sequence[str], where: str) -> None:
     for name in wanted:
         if name not in frame:
             raise InputError(
@@ -267,7 +267,7 @@ def _read_table(table: Any) -> tuple[pd.DataFrame, str, Path]:
             import_extra("pyarrow", "parquet", "a Parquet table")
             frame = pd.read_parquet(path)
         else:
-            frame = pd.read_csv(path, **_csv_format(path))
+            frame = pd.read_csv(path, **_csv_table_format(path))
 
     def is_index(name: object) -> bool:
         values = frame[name]
@@ -282,7 +282,7 @@ def _is_nameless(column: object) -> bool:
     return re.fullmatch(r"Unnamed: [\d.]+", str(column)) is not None
 
 
-def _csv_format(path: Path) -> dict[str, str]:
+def _csv_table_format(path: Path) -> dict[str, str]:
     """Return what separates columns and decimals; spreadsheets write `;` if that is a comma."""
     with path.open(encoding="utf-8-sig") as file:
         header, *rows = [*itertools.islice(file, _ROWS_FOR_FORMAT)] or [""]
@@ -296,7 +296,7 @@ def _csv_format(path: Path) -> dict[str, str]:
     return {"sep": separator, "decimal": "," if comma else "."}
 
 
-def _image_files(paths: pd.Series, folder: Path, where: str) -> dict[str, Path]:
+def _image_files_of_table(paths: pd.Series, folder: Path, where: str) -> dict[str, Path]:
     """Return the files by name; a file in several rows has the row in its name."""
     found: dict[str, Path] = {}
     missing: list[str] = []
@@ -318,7 +318,7 @@ def _image_files(paths: pd.Series, folder: Path, where: str) -> dict[str, Path]:
     return found
 
 
-def _label_values(
+def _label_values_of_table(
     values: pd.Series, classes: Sequence[str] | None, where: str
 ) -> tuple[np.ndarray, list[str] | None]:
     missing = np.flatnonzero(values.isna())

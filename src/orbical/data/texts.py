@@ -107,7 +107,7 @@ def source_from_texts(data: Any) -> Source | None:
     listed = isinstance(data, list) or (table and hasattr(data, "__len__"))
     first = data[0] if listed and len(data) else None
     if _is_frame(data) and len(data):
-        first = _records(data[:1])[0]
+        first = _text_records(data[:1])[0]
     if isinstance(first, Mapping | tuple) and _is_question(first):
         return Questions(data)
     chat = isinstance(first, list) and bool(first) and isinstance(first[0], dict)
@@ -157,9 +157,11 @@ class Questions(TextRecords):
     def __init__(
         self, data: object, options: int | None = None, columns: Sequence[str] | None = None
     ) -> None:
-        rows = _records(data)
+        rows = _text_records(data)
         numbered = enumerate(rows, _first_place(data, rows))
-        records = _without_repeats([_question_of_row(row, place) for place, row in numbered])
+        records = _questions_without_repeats(
+            [_question_of_row(row, place) for place, row in numbered]
+        )
         counts = Counter(len(record["options"]) for record in records)
         if not counts:
             raise InputError("data", "at least one question", "none")
@@ -174,7 +176,7 @@ class Questions(TextRecords):
                 "orbical.data.Questions(data, options=...)",
                 stacklevel=2,
             )
-        answers = _answers_or_indices(kept)
+        answers = _question_answers(kept)
         labels = None if None in answers else np.array(answers)
         if labels is None and any(answer is not None for answer in answers):
             place = kept[answers.index(None)]["place"]
@@ -183,7 +185,7 @@ class Questions(TextRecords):
             )
         questions = [record["question"] for record in kept]
         fields = {"question": questions, "options": [record["options"] for record in kept]}
-        facts = _shared_columns([record["facts"] for record in kept], columns)
+        facts = _shared_columns_of_texts([record["facts"] for record in kept], columns)
         names = [_shortened(text) for text in questions]
         super().__init__(fields, labels, names, facts)
         tied = labels is not None and int(labels.max()) == chosen
@@ -195,7 +197,7 @@ def is_questions(path: Path) -> bool:
     name = path.name.removesuffix(".gz")
     if not path.is_file() or not name.lower().endswith(SUFFIXES):
         return False
-    rows = _rows_of_file(path)
+    rows = _text_rows_of_file(path)
     # Without rows it has at least a header of questions.
     return _is_question(rows[0]) if rows else path.stat().st_size > 0
 
@@ -224,10 +226,10 @@ def _is_nested(row: Sequence[object]) -> bool:
     return len(row) == 3 and isinstance(row[1], list | tuple)
 
 
-def _records(data: Any) -> list[Any]:
+def _text_records(data: Any) -> list[Any]:
     """Return the rows of a table, as records by column or as plain sequences."""
     if isinstance(data, str | Path):
-        return _rows_of_file(existing_file("data", Path(data).expanduser()))
+        return _text_rows_of_file(existing_file("data", Path(data).expanduser()))
     if _is_frame(data):
         known = data.astype(object).where(data.notna(), None).rename(columns=str)
         rows: list[Any] = known.to_dict("records")
@@ -249,13 +251,13 @@ def _is_frame(data: object) -> bool:
     return hasattr(data, "to_dict") and hasattr(data, "columns") and hasattr(data, "notna")
 
 
-def _rows_of_file(path: Path) -> list[Any]:
+def _text_rows_of_file(path: Path) -> list[Any]:
     packed = path.suffix == ".gz"
     suffix = Path(path.stem if packed else path.name).suffix.lower()
     with reading("data", path, "questions or texts"):
         if suffix == ".parquet":
             import_extra("pyarrow", "parquet", "a Parquet table")
-            return _records(pd.read_parquet(path))
+            return _text_records(pd.read_parquet(path))
         if suffix == ".eval":  # a log of inspect_ai: an archive with a file for each sample
             with zipfile.ZipFile(path) as log:
                 names = [name for name in log.namelist() if name.startswith("samples/")]
@@ -297,7 +299,7 @@ def _question_of_row(row: Any, place: int) -> dict[str, Any]:
     names: list[Any] = []
     if isinstance(options, Mapping):  # the form of ARC: texts, and a label for each
         names, options = [*options.get("label", ())], options.get("text", ())
-    choices = [str(option) for option in _listed(options, place)]
+    choices = [str(option) for option in _listed_options(options, place)]
     if len(choices) < 2:
         raise InputError("data", f"at least two options in row {place}", choices)
     return {
@@ -310,7 +312,7 @@ def _question_of_row(row: Any, place: int) -> dict[str, Any]:
     }
 
 
-def _listed(options: object, place: int) -> list[Any]:
+def _listed_options(options: object, place: int) -> list[Any]:
     """Return options as a list; a cell of a table is text that reads as one in JSON or Python."""
     found: Any = options
     readers: tuple[Callable[[Any], Any], ...] = (json.loads, ast.literal_eval)
@@ -385,7 +387,7 @@ def _answer_index(answer: object, options: list[str], names: list[str], place: i
     )
 
 
-def _answers_or_indices(records: list[dict[str, Any]]) -> list[int | None]:
+def _question_answers(records: list[dict[str, Any]]) -> list[int | None]:
     """Return the answers, where texts such as "2" are both an option and the index of another.
 
     They are indices if all answers can be, and options otherwise; no guess is made if all can be
@@ -417,7 +419,7 @@ _LOGGED = {"epoch": "id", "filter": "doc_id"}
 """What a question is logged for several times, and the column that identifies the question."""
 
 
-def _without_repeats(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _questions_without_repeats(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return each question of a log once, and say so: the first of its epochs or filters.
 
     Logs of several tasks in one file number their questions alike, so that the text counts, too.
@@ -440,7 +442,9 @@ def _without_repeats(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return records
 
 
-def _shared_columns(records: list[Record], columns: Sequence[str] | None) -> dict[str, np.ndarray]:
+def _shared_columns_of_texts(
+    records: list[Record], columns: Sequence[str] | None
+) -> dict[str, np.ndarray]:
     """Return the columns of single numbers and texts that every record has."""
     shared = [name for name in records[0] if all(name in record for record in records)]
     if columns is not None:

@@ -48,7 +48,7 @@ def scenes(count: int, seed: int = 0, window: int = 128, radius: int = 32) -> Ke
     for number in range(count):
         # A generator for each scene: the first scenes do not depend on the number of scenes.
         random = np.random.Generator(np.random.PCG64([seed, number]))
-        pixels, inside = _scene(random, window, radius)
+        pixels, inside = _generated_scene(random, window, radius)
         images.append(pixels)
         objects.append(inside)
     stacked = np.stack(images).astype(np.float32) / 255
@@ -60,7 +60,7 @@ def scenes(count: int, seed: int = 0, window: int = 128, radius: int = 32) -> Ke
     )
 
 
-def _scene(
+def _generated_scene(
     random: np.random.Generator, window: int, radius: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
     side = window + 2 * radius
@@ -74,11 +74,11 @@ def _scene(
         if any(_meet(box, other) for other in objects):
             continue
         kind = int(random.integers(len(SHAPES)))
-        cover = _cover(kind, random.uniform(0, 2 * np.pi), rows, columns, center, half)
+        cover = _scene_cover(kind, random.uniform(0, 2 * np.pi), rows, columns, center, half)
         filled = np.argwhere(cover > 0.5)
         top, left = filled.min(0)
         bottom, right = filled.max(0) + 1
-        picture += cover[..., None] * (_texture(random, rows, columns) - picture)
+        picture += cover[..., None] * (_scene_texture(random, rows, columns) - picture)
         objects.append([float(edge) for edge in (left, top, right, bottom, kind)])
     noisy = picture + random.normal(0, 4, picture.shape)
     in_view = np.array(objects, np.float32) - np.array([radius] * 4 + [0], np.float32)
@@ -112,7 +112,7 @@ def _stripes(random: np.random.Generator, rows: Array, columns: Array) -> Array:
     return np.asarray(np.sin(2 * np.pi * along / random.uniform(6, 16) + phase))
 
 
-def _texture(random: np.random.Generator, rows: Array, columns: Array) -> Array:
+def _scene_texture(random: np.random.Generator, rows: Array, columns: Array) -> Array:
     colors = random.uniform(0, 255, (2, 3))
     kind = int(random.integers(3))
     if kind == 0:
@@ -125,7 +125,7 @@ def _texture(random: np.random.Generator, rows: Array, columns: Array) -> Array:
     return np.asarray(colors[0] + (colors[1] - colors[0]) * 0.5 * mix[..., None])
 
 
-def _cover(
+def _scene_cover(
     kind: int, angle_rad: float, rows: Array, columns: Array, center: Array, half: float
 ) -> Array:
     """Return the share of each pixel that a shape covers, with an edge one pixel wide."""

@@ -262,16 +262,16 @@ def coco(
     """
     whole_number("window", window, 1)
     whole_number("radius", radius, 0)
-    images, known = _read_coco(folder)
+    images, known = _key_objects_of_coco(folder)
     chosen = list(known if classes is None else classes)
     for name in chosen:
         check_name("classes", name, known)
     return key_object_views(images, chosen, window, radius)
 
 
-def _read_coco(folder: str | Path) -> tuple[list[AnnotatedImage], list[str]]:
+def _key_objects_of_coco(folder: str | Path) -> tuple[list[AnnotatedImage], list[str]]:
     """Read the images and boxes of a folder in COCO's JSON format, and the category names."""
-    place, path = _locate(Path(folder).expanduser())
+    place, path = _located_coco(Path(folder).expanduser())
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         categories = {int(entry["id"]): str(entry["name"]) for entry in content["categories"]}
@@ -317,7 +317,7 @@ def _is_empty(left: float, top: float, right: float, bottom: float) -> bool:
     return right == left or bottom == top
 
 
-def _locate(given: Path) -> tuple[Path, Path]:
+def _located_coco(given: Path) -> tuple[Path, Path]:
     """Return the folder of a data set and its annotation file; either may be given."""
     if given.is_file():
         above = given.parent

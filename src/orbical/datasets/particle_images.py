@@ -279,7 +279,7 @@ def particle_pairs(
     for kind in dict.fromkeys(names):
         rows = [number for number, name in enumerate(names) if name == kind]
         field[rows] = flow_fields(kind, Draws(generator, len(rows)), size, MARGIN)
-    pair = _frames(field, draws, seeding or Seeding())
+    pair = _particle_frames(field, draws, seeding or Seeding())
     return _labeled(field, pair, names)
 
 
@@ -302,7 +302,9 @@ def photograph(flow: Tensor, seed: int = 0, seeding: Seeding | None = None) -> P
     if flow.ndim != 4 or flow.shape[1] != 2 or flow.shape[2] != flow.shape[3]:
         raise InputError("flow", "displacements [n, 2, h, h]", flow)
     draws = Draws(torch.Generator(flow.device).manual_seed(seed), len(flow))
-    return _labeled(flow, _frames(flow, draws, seeding or Seeding()), ["given"] * len(flow))
+    return _labeled(
+        flow, _particle_frames(flow, draws, seeding or Seeding()), ["given"] * len(flow)
+    )
 
 
 def _labeled(field: Tensor, pair: Tensor, kinds: list[str]) -> ParticlePairs:
@@ -314,7 +316,7 @@ def _labeled(field: Tensor, pair: Tensor, kinds: list[str]) -> ParticlePairs:
     )
 
 
-def _frames(field: Tensor, draws: Draws, seeding: Seeding) -> Tensor:
+def _particle_frames(field: Tensor, draws: Draws, seeding: Seeding) -> Tensor:
     """Seed particles in flow fields and render the two frames.
 
     Returns:
@@ -337,13 +339,13 @@ def _frames(field: Tensor, draws: Draws, seeding: Seeding) -> Tensor:
     frames = []
     for time in (-0.5, 0.5):
         bright = peak * (-2 * (depth + time * across).square()).exp()
-        frames.append(_spots(place + time * moved, bright, deviation, whole))
+        frames.append(_particle_spots(place + time * moved, bright, deviation, whole))
     frames_seen = torch.stack(frames, 1)[..., MARGIN:-MARGIN, MARGIN:-MARGIN]
     sensor = noise[:, None] * draws.normal(*frames_seen.shape[1:])
     return (frames_seen + background[:, None] + sensor).clamp(0, 1)[:, :, None]
 
 
-def _spots(place: Tensor, bright: Tensor, deviation: Tensor, size: int) -> Tensor:
+def _particle_spots(place: Tensor, bright: Tensor, deviation: Tensor, size: int) -> Tensor:
     """Add Gaussian spots at `place[n, p, 2]` (x, y from the corner), integrated over pixels."""
     corner = place.floor()
     steps = torch.arange(-_REACH, _REACH + 1, device=place.device)

@@ -220,7 +220,7 @@ def _draw_ball(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) ->
 
 def _draw_tiles(axes: Sequence[Axes], orbit: Orbit, values: Array, small: bool) -> ScalarMappable:
     (panel,) = axes
-    index = _table(orbit.index)
+    index = _tiles_table(orbit.index)
     cells = np.where(index >= 0, values[index], np.nan)
     image = panel.imshow(cells, **_color_scale(orbit))
     rows, columns, inside = _tile_names(orbit, index)
@@ -254,17 +254,17 @@ _MOST_LETTERS = 72
 
 
 def _tiles_aspect(orbit: Orbit) -> float:
-    rows, columns = _table(orbit.index).shape
+    rows, columns = _tiles_table(orbit.index).shape
     return float(np.clip(rows / columns, 0.3, 2.0))
 
 
 def _tiles_margin(orbit: Orbit) -> float:
-    (words, name), *_ = _tile_names(orbit, _table(orbit.index))
+    (words, name), *_ = _tile_names(orbit, _tiles_table(orbit.index))
     longest = max((text_inches(word, 7) for word in words), default=0.0)
     return longest + 0.15 * bool(name)
 
 
-def _table(index: Array) -> Array:
+def _tiles_table(index: Array) -> Array:
     """Wrap a long row, and blank (-1) the cells that repeat an element to fill the table."""
     flat = index.reshape(-1)
     columns = index.shape[1]
@@ -294,11 +294,11 @@ def _tile_names(orbit: Orbit, index: Array) -> tuple[_Ticks, _Ticks, list[str]]:
         else:
             for element, value in enumerate(values[: len(inside)]):
                 inside[element].append(plain(value))
-    rows, columns = _ticks(by_row, len(index)), _ticks(by_column, index.shape[1])
+    rows, columns = _tile_ticks(by_row, len(index)), _tile_ticks(by_column, index.shape[1])
     return rows, columns, [" ".join(words) for words in inside]
 
 
-def _ticks(named: dict[str, Array], count: int) -> _Ticks:
+def _tile_ticks(named: dict[str, Array], count: int) -> _Ticks:
     """Return tick labels and an axis label: the name of a single coordinate labels the axis."""
     if len(named) == 1:
         ((name, values),) = named.items()

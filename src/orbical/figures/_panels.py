@@ -74,8 +74,8 @@ def draw_sheet(sheet: Sheet, width: float | None = None) -> Figure:
     """Draw all panels in their layout, on a figure of the given width in inches."""
     layout = LAYOUTS[sheet.orbit.kind]
     if isinstance(layout, Curves):
-        return _curves(sheet, layout, width)
-    return _surfaces(sheet, layout, width)
+        return _panels_of_curves(sheet, layout, width)
+    return _panels_of_surfaces(sheet, layout, width)
 
 
 def show_picture(axes: Axes, pixels: Array, title: str = "", size: float = 8) -> None:
@@ -102,7 +102,7 @@ def frame_axes(axes: Axes) -> None:
     axes.spines[:].set(visible=True, color=SOFT, linewidth=0.5)
 
 
-def _curves(sheet: Sheet, layout: Curves, given: float | None) -> Figure:
+def _panels_of_curves(sheet: Sheet, layout: Curves, given: float | None) -> Figure:
     """Draw one plot for each panel, with all models in it."""
     count, pictured = len(sheet.panels), sheet.pictured
     width = given or (PAGE if count > 1 else COLUMN + (1.2 if pictured else 0))
@@ -158,7 +158,7 @@ class _Row:
     titled: bool = False
 
 
-def _rows(sheet: Sheet, parts: int, width: float) -> list[_Row]:
+def _rows_of_panels(sheet: Sheet, parts: int, width: float) -> list[_Row]:
     """Arrange panels and models in rows.
 
     A model that needs several plots has its own row. Otherwise models are next to each other, and a
@@ -186,14 +186,14 @@ def _rows(sheet: Sheet, parts: int, width: float) -> list[_Row]:
         ]
         room = (width - 1.0) / _LEAST_SURFACE
         across = max(1, int(room / 0.75 - 0.6 if sheet.pictured else room))
-        return [part for row in rows for part in _split(row, across)]
+        return [part for row in rows for part in _split_row_of_panels(row, across)]
     return [
         _Row([(panel.title, INK, panel.values[number]) for panel in sheet.panels], model, color)
         for number, (model, color) in enumerate(zip(sheet.models, colors, strict=True))
     ]
 
 
-def _split(row: _Row, across: int) -> list[_Row]:
+def _split_row_of_panels(row: _Row, across: int) -> list[_Row]:
     """Break a row that is too long into several of about equal length."""
     count = len(row.plots)
     lines = math.ceil(count / across)
@@ -205,12 +205,12 @@ def _split(row: _Row, across: int) -> list[_Row]:
     return [first, *(_Row(part, titled=True) for part in parts[1:])]
 
 
-def _surfaces(sheet: Sheet, layout: Surface, given: float | None) -> Figure:
+def _panels_of_surfaces(sheet: Sheet, layout: Surface, given: float | None) -> Figure:
     """Draw one plot for each panel and model, all on one color scale."""
     parts = layout.panels(sheet.orbit)
     several = len(parts) * max(len(sheet.models), len(sheet.panels)) > 1 or sheet.pictured
     width = given or (PAGE if several else COLUMN + 0.6)
-    rows = _rows(sheet, len(parts), width)
+    rows = _rows_of_panels(sheet, len(parts), width)
     columns = len(rows[0].plots) * len(parts)
     labeled, pictured = any(row.label for row in rows), sheet.pictured
     aside = 1.0 + 0.25 * labeled + layout.margin(sheet.orbit)

@@ -181,13 +181,15 @@ def forced_overconfidence(confidence: Array, curves: Mapping[str, tuple[Array, A
     with styled():
         fig = figure(COLUMN * 1.3, 2.8)
         ax = fig.subplots()
-        _draw_forced(ax, confidence, curves)
+        _draw_forced_overconfidence(ax, confidence, curves)
         ax.legend(loc="upper left")
         ax.set_title("Overconfidence that no training removes", loc="left")
     return fig
 
 
-def _draw_forced(ax: Axes, confidence: Array, curves: Mapping[str, tuple[Array, Array]]) -> None:
+def _draw_forced_overconfidence(
+    ax: Axes, confidence: Array, curves: Mapping[str, tuple[Array, Array]]
+) -> None:
     highest = max(float(np.max(curve)) for pair in curves.values() for curve in pair)
     for i, (name, (mean, orbitwise)) in enumerate(curves.items()):
         color = MODELS[i % len(MODELS)]
@@ -235,7 +237,7 @@ def fibers(
         fig = figure(PAGE, PAGE / len(titles) + 0.55)
         axes = np.atleast_1d(fig.subplots(1, len(titles)))
         for ax, orbit, confidence, title in zip(axes, orbits, confidences, titles, strict=True):
-            _fiber_panel(ax, np.asarray(x), np.asarray(label), orbit, confidence)
+            _draw_fiber_panel(ax, np.asarray(x), np.asarray(label), orbit, confidence)
             ax.set_title(title)
         handles = [
             axes[0].scatter([], [], s=60, ec=INK, label=name, **_look_of_label(y))
@@ -245,7 +247,7 @@ def fibers(
     return fig
 
 
-def _fiber_panel(ax: Axes, x: Array, label: Array, orbit: Array, confidence: Array) -> None:
+def _draw_fiber_panel(ax: Axes, x: Array, label: Array, orbit: Array, confidence: Array) -> None:
     for name in np.unique(orbit):
         members = x[orbit == name]
         angle = np.arctan2(*(members - members.mean(0)).T[::-1])
@@ -335,7 +337,7 @@ def group_comparison(comparison: Comparison) -> Figure:
         fig = figure(PAGE, max(2.4, 0.9 + 0.4 * len(rows)))
         widths = (1.35, 1, 1.15)[: 3 if labels else 2]
         left, middle, *rest = fig.subplots(1, len(widths), width_ratios=widths)
-        _draw_allowed(left, rows, "accuracy_ceiling" if labels else "error_floor")
+        _draw_allowed_by_bounds(left, rows, "accuracy_ceiling" if labels else "error_floor")
         start = np.zeros(len(rows))
         for (kind, color), hatch in zip(KIND_COLORS.items(), _HATCHES, strict=False):
             share = np.array([row[kind] for row in rows])
@@ -347,14 +349,14 @@ def group_comparison(comparison: Comparison) -> Figure:
         below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.28)}
         middle.legend(**below, ncols=3, handlelength=1.2, columnspacing=0.8)
         for right in rest:
-            _draw_forced(right, comparison.confidence, comparison.forced)
+            _draw_forced_overconfidence(right, comparison.confidence, comparison.forced)
             right.set_title("Forced overconfidence", loc="left")
             right.set_ylim(top=1.25 * right.get_ylim()[1])  # room for the legend
             right.legend(handles=right.lines[-1:], loc="upper left")
     return fig
 
 
-def _draw_allowed(ax: Axes, rows: Sequence[Mapping[str, Any]], best: str) -> None:
+def _draw_allowed_by_bounds(ax: Axes, rows: Sequence[Mapping[str, Any]], best: str) -> None:
     """Draw the range of accuracies, or the floor of errors, of each group."""
     labels = best == "accuracy_ceiling"
     for place, row in enumerate(rows):

@@ -74,11 +74,11 @@ def error_along_orbit(
         largest = float(np.nanmax(array["high"].values))
         limits = (min(0.0, float(np.nanmin(array["low"].values))), largest or 1.0)
     if array.attrs.get("layout") not in ("circle", "line"):
-        array = _both_ends(array)
+        array = _both_ends_of_orbit_error(array)
     return aggregate(array, limits=limits, title=title, width=width)
 
 
-def _both_ends(array: xr.DataArray) -> xr.DataArray:
+def _both_ends_of_orbit_error(array: xr.DataArray) -> xr.DataArray:
     """Return the lower end of the interval, the value and the upper end as a dimension."""
     if array.ndim > 2:
         expected = "(model, element) for an interval in this layout"
@@ -210,7 +210,7 @@ def _a_panel_each(
     """Draw the curve of each model in its own panel, in the color of the model."""
     named, colors = _by_name(curves, width)
     with style.styled():
-        fig, places, wide = _panels(len(named), title, width)
+        fig, places, wide = _calibration_panels(len(named), title, width)
         for axes, (name, curve) in zip(places, named.items(), strict=True):
             draw(axes, curve, colors[name])
             axes.set_title(style.fitted_label(name, wide - 0.3, 9))
@@ -226,7 +226,9 @@ def _by_name(curves: Any, width: float | None) -> tuple[dict[str, Any], dict[str
     return named, style.model_colors(named)
 
 
-def _panels(count: int, title: str, given: float | None) -> tuple[Figure, list[Axes], float]:
+def _calibration_panels(
+    count: int, title: str, given: float | None
+) -> tuple[Figure, list[Axes], float]:
     """Return a figure, its panels, and the width of a panel in inches."""
     width = given or (style.COLUMN if count == 1 else style.PAGE)
     columns = max(1, min(count, _PER_ROW, int(width / _LEAST)))

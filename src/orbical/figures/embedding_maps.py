@@ -85,14 +85,14 @@ def embedding(
     check_name("color", color, known)
     array = nero_plots.model_first(array).transpose("model", "sample", "component")
     style.check_figure_width(width)
-    glyphs, orbit = _chosen_glyphs(array, responses, image)
+    glyphs, orbit = _chosen_map_glyphs(array, responses, image)
     with style.styled():
         fig = _draw_maps(array, color, glyphs, orbit, width)
         style.write_figure_title(fig, title)
     return fig
 
 
-def _chosen_glyphs(
+def _chosen_map_glyphs(
     array: xr.DataArray, responses: xr.DataArray | None, image: object
 ) -> tuple[list[_Glyph], Orbit | None]:
     """Return the samples to draw next to the map, and their orbit."""
@@ -148,8 +148,8 @@ def _draw_maps(
         axes = fig.add_subplot(cell)
         maps.append(axes)
         one = array.isel(model=number)
-        key = _scatter(axes, one, array, color)
-        _label_and_frame(axes, array, frame)
+        key = _scatter_map(axes, one, array, color)
+        _label_and_frame_map(axes, array, frame)
         if model:
             wide = 0.6 * width if glyphs else width / across - 0.2
             short = style.fitted_label(model, wide, 9)
@@ -164,7 +164,7 @@ def _draw_maps(
                 inner = outer[number, side].subgridspec(max(beside, 1), 1)
                 for place, glyph in enumerate(glyphs_here):
                     small = fig.add_subplot(inner[place], projection=LAYOUTS[orbit.kind].projection)
-                    _draw_glyph(small, glyph, model, orbit, colors[model])
+                    _draw_glyph_on_map(small, glyph, model, orbit, colors[model])
                     if glyph.image is not None:  # away from the line to the map
                         corner = (-0.36 if side == 0 else 1.0, 0.68, 0.36, 0.36)
                         show_picture(small.inset_axes(corner), glyph.image)
@@ -179,14 +179,14 @@ def _draw_maps(
         if bar.solids is not None:
             bar.solids.set_alpha(1)
     else:
-        _write_classes(fig, maps, color)
+        _write_classes_of_maps(fig, maps, color)
     missing = int(array.attrs.get("missing", 0))
     if missing:
         fig.supxlabel(f"{missing} unfinished responses are left out", fontsize=7, color=style.SOFT)
     return fig
 
 
-def _scatter(
+def _scatter_map(
     axes: Axes, one: xr.DataArray, array: xr.DataArray, color: str
 ) -> ScalarMappable | None:
     """Draw the points of one model; return what a color bar needs, None for classes."""
@@ -200,7 +200,7 @@ def _scatter(
     }
     values, everywhere = one[color].values, array[color].values
     if values.dtype.kind not in "iubUSO":  # numbers, not classes
-        low, high = _color_range(array, color, everywhere)
+        low, high = _color_range_of_map(array, color, everywhere)
         order = np.argsort(np.nan_to_num(values), kind="stable")
         look |= {"cmap": style.SEQUENTIAL, "vmin": low, "vmax": high}
         return axes.scatter(places[order, 0], places[order, 1], c=values[order], **look)
@@ -223,7 +223,7 @@ def _scatter(
     return None
 
 
-def _write_classes(fig: Figure, maps: list[Axes], color: str) -> None:
+def _write_classes_of_maps(fig: Figure, maps: list[Axes], color: str) -> None:
     """Write the legend of the classes below, each once."""
     named = {
         name: handle
@@ -242,7 +242,7 @@ def _write_classes(fig: Figure, maps: list[Axes], color: str) -> None:
             handle.set(alpha=1, sizes=[24])
 
 
-def _color_range(array: xr.DataArray, color: str, values: Array) -> tuple[float, float]:
+def _color_range_of_map(array: xr.DataArray, color: str, values: Array) -> tuple[float, float]:
     if color == "mean" and "limits" in array.attrs:
         low, high = array.attrs["limits"]
         return float(low), float(high)
@@ -262,7 +262,7 @@ def _color_in_words(array: xr.DataArray, color: str) -> str:
     return color
 
 
-def _label_and_frame(axes: Axes, array: xr.DataArray, frame: Array) -> None:
+def _label_and_frame_map(axes: Axes, array: xr.DataArray, frame: Array) -> None:
     """Label the components and set the same frame for every map; their scale has no unit."""
     method = _NAMES.get(array.attrs.get("method", ""), "component")
     low, high = np.nanmin(frame, axis=0), np.nanmax(frame, axis=0)
@@ -285,7 +285,7 @@ def _left_and_right(glyphs: list[_Glyph], places: Array) -> tuple[list[_Glyph], 
     return across[:half], across[half:]
 
 
-def _draw_glyph(axes: Axes, glyph: _Glyph, model: str, orbit: Orbit, color: str) -> None:
+def _draw_glyph_on_map(axes: Axes, glyph: _Glyph, model: str, orbit: Orbit, color: str) -> None:
     """Draw a small orbit without text."""
     layout = LAYOUTS[orbit.kind]
     values = glyph.values.get(model, glyph.values[""])

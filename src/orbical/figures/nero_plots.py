@@ -70,7 +70,7 @@ def aggregate(
 
     Paper: NERO, figure 4 (circle), 8 (plane), 10 (tiles).
     """
-    array = _with_models(array)
+    array = _plotted_with_models(array)
     others = [dim for dim in array.dims if dim not in ("model", "element")]
     if len(others) > 1:
         raise InputError("array", "(model, by, element)", f"dimensions {array.dims}")
@@ -88,7 +88,7 @@ def aggregate(
         for place, (name, band) in enumerate(zip(names, bands, strict=True))
     ]
     statistic = array.attrs.get("statistic", "mean ")  # of the samples at each element
-    return _sheet_figure(array, panels, limits, title, statistic, width)
+    return _nero_plot_sheet(array, panels, limits, title, statistic, width)
 
 
 def individual(
@@ -128,7 +128,7 @@ def individual(
 
     Paper: NERO, figure 5.
     """
-    array = _with_models(array)
+    array = _plotted_with_models(array)
     if {*array.dims} - {"model", "sample", "element"}:
         raise InputError("array", "(model, sample, element)", f"dimensions {array.dims}")
     several = "sample" in array.dims
@@ -144,10 +144,10 @@ def individual(
         Panel(f"sample {number}{named[place]}", values[:, place], images[place])
         for place, number in enumerate(numbers)
     ]
-    return _sheet_figure(array, panels, limits, title, "", width)
+    return _nero_plot_sheet(array, panels, limits, title, "", width)
 
 
-def _with_models(array: xr.DataArray) -> xr.DataArray:
+def _plotted_with_models(array: xr.DataArray) -> xr.DataArray:
     """Check an array of responses; one without a model gets a nameless one."""
     if not isinstance(array, xr.DataArray):
         expected = "responses of orbical.nero, such as individual(scan, sample) or aggregate(scan)"
@@ -208,12 +208,12 @@ def plotted_orbit(
         identity=int(about.get("identity", 0)),
         meaning=meaning,
         better=better,
-        limits=_limits(array, limits),
+        limits=_plot_limits(array, limits),
         band=about.get("band", Orbit.band),
     )
 
 
-def _limits(array: xr.DataArray, given: tuple[float, float] | None) -> tuple[float, float]:
+def _plot_limits(array: xr.DataArray, given: tuple[float, float] | None) -> tuple[float, float]:
     """Return the range of values: as passed, that of the metric, or from zero."""
     known = given if given is not None else array.attrs.get("limits")
     if known is not None:
@@ -268,7 +268,7 @@ def plotted_picture(image: Any) -> Array:
     return (pixels - low) / (high - low) if high > low else pixels * 0
 
 
-def _sheet_figure(
+def _nero_plot_sheet(
     array: xr.DataArray,
     panels: list[Panel],
     limits: tuple[float, float] | None,

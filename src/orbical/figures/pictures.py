@@ -56,7 +56,7 @@ def group_picture(*groups: Group | str, width: float | None = None) -> Figure:
         for number, group in enumerate(chosen):
             part = next((name for name in _DRAWN if name in group.parts), "")
             panel = fig.add_subplot(rows, columns, number + 1)
-            _DRAWN.get(part, _draw_numbers)(panel, group, _drawn(len(group), group.identity))
+            _DRAWN.get(part, _draw_number_picture)(panel, group, _drawn(len(group), group.identity))
             spec = fitted_label(group.spec, wide / columns - 0.15, 7, lines=1)
             panel.set_title(f"{spec}\n{counted(len(group), 'element')}", fontsize=7)
     return fig
@@ -81,11 +81,11 @@ def _transformed(maps: Array, shape: Array) -> Array:
     return np.asarray(found[..., :-1] / found[..., -1:])
 
 
-def _draw_plane(panel: Axes, group: Group, some: Array) -> None:
+def _draw_plane_picture(panel: Axes, group: Group, some: Array) -> None:
     from matplotlib.collections import PolyCollection
 
     maps = group.parts["plane"][some]
-    size, start, apart = _flag_size(maps)
+    size, start, apart = _flag_size_in_picture(maps)
     shapes, colors = _transformed(maps, size * (_FLAG + start)), _colors_of_elements(maps)
     look: Look = {"facecolors": "none", "edgecolors": colors[:-1], "lw": 0.6}
     if apart:  # what lies on top of each other is drawn by its outlines
@@ -98,7 +98,7 @@ def _draw_plane(panel: Axes, group: Group, some: Array) -> None:
     panel.axvline(0, color=SOFT, lw=0.4, zorder=0)
 
 
-def _flag_size(maps: Array) -> tuple[float, Array, bool]:
+def _flag_size_in_picture(maps: Array) -> tuple[float, Array, bool]:
     """Return the size of a flag that can be seen, where it starts, and whether flags lie apart."""
     middle = np.array([-0.3, -0.5])
     if maps[:, -1, :-1].any():
@@ -110,7 +110,7 @@ def _flag_size(maps: Array) -> tuple[float, Array, bool]:
     return 1.0, np.array([1.2, 0.05]) if isometric else middle, isometric
 
 
-def _draw_space(panel: Axes, group: Group, some: Array) -> None:
+def _draw_space_picture(panel: Axes, group: Group, some: Array) -> None:
     """Draw space from the front and a little above, z up; what is near is darker."""
     from matplotlib.collections import PolyCollection
 
@@ -138,7 +138,7 @@ def _draw_space(panel: Axes, group: Group, some: Array) -> None:
     panel.set_axis_off()
 
 
-def _draw_colors(panel: Axes, group: Group, some: Array) -> None:
+def _draw_color_picture(panel: Axes, group: Group, some: Array) -> None:
     color = group.parts["color"] @ [*_COLOR, 1.0]
     columns = int(np.ceil(np.sqrt(len(group))))
     cells = np.ones((-(-len(group) // columns) * columns, 3))
@@ -149,7 +149,7 @@ def _draw_colors(panel: Axes, group: Group, some: Array) -> None:
     panel.set(xticks=[], yticks=[])
 
 
-def _draw_numbers(panel: Axes, group: Group, some: Array) -> None:
+def _draw_number_picture(panel: Axes, group: Group, some: Array) -> None:
     """Draw the elements of any other part: a row of a table for each, or dots on a line."""
     if not group.parts:
         panel.set_axis_off()
@@ -165,7 +165,11 @@ def _draw_numbers(panel: Axes, group: Group, some: Array) -> None:
 
 
 _Drawing = Callable[["Axes", Group, Array], None]
-_DRAWN: dict[str, _Drawing] = {"space": _draw_space, "plane": _draw_plane, "color": _draw_colors}
+_DRAWN: dict[str, _Drawing] = {
+    "space": _draw_space_picture,
+    "plane": _draw_plane_picture,
+    "color": _draw_color_picture,
+}
 
 
 YAW_DEG, PITCH_DEG = 30.0, 20.0

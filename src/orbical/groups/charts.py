@@ -166,14 +166,14 @@ def chart_of(group: Group) -> Chart | None:
     if len(group) == 1:
         return None
     if "*" in group.spec:
-        return _of_product(group, group.spec)
+        return _chart_of_product(group, group.spec)
     name, _, numbers = group.spec.partition(":")
     if name == "o3":
-        return _of_product(group, f"rotations3d:{numbers}*inversion")
+        return _chart_of_product(group, f"rotations3d:{numbers}*inversion")
     return CHARTS[name](group) if name in CHARTS else None
 
 
-def _of_product(group: Group, spec: str) -> Chart | None:
+def _chart_of_product(group: Group, spec: str) -> Chart | None:
     """Return the charts of the factors side by side."""
     try:
         factors = [parse(text) for text in spec.split("*")]
@@ -203,7 +203,7 @@ def _of_product(group: Group, spec: str) -> Chart | None:
         for factor, chart in zip(factors, charts, strict=True)
         for name in (factor.coords if chart is None else chart.held)
     )
-    return replace(_side_by_side(known, parts), held=tuple(held))
+    return replace(_charts_side_by_side(known, parts), held=tuple(held))
 
 
 def _spans(charts: Sequence[Chart]) -> list[slice]:
@@ -212,7 +212,9 @@ def _spans(charts: Sequence[Chart]) -> list[slice]:
     return [slice(*pair) for pair in itertools.pairwise(ends)]
 
 
-def _side_by_side(charts: Sequence[Chart], parts: Callable[[Array, Array], making.Parts]) -> Chart:
+def _charts_side_by_side(
+    charts: Sequence[Chart], parts: Callable[[Array, Array], making.Parts]
+) -> Chart:
     """Return a chart that has the coordinates of all the charts of one sample."""
     spans = _spans(charts)
 
@@ -260,13 +262,13 @@ CHARTS |= dict.fromkeys(("scales", "brightness", "gains", "speeds"), _by_factors
 @register_chart("se3")
 def _se3(group: Group) -> Chart:
     """Return rotation vectors as of `rotations3d`, and shifts within the sampled window."""
-    turns = _rotations3d(group)
+    turns = _chart_of_rotations3d(group)
     shifts = Chart.of_grid(group, lambda coords: {}, names=["dx", "dy", "dz"])
 
     def parts(coords: Array, base: Array) -> making.Parts:
         return {"space": homogeneous(making.space_turns(coords[:, :3]).as_matrix(), coords[:, 3:])}
 
-    return _side_by_side([turns, shifts], parts)
+    return _charts_side_by_side([turns, shifts], parts)
 
 
 @register_chart("homographies")
@@ -280,7 +282,7 @@ def _homographies(group: Group) -> Chart:
 @register_chart("rotations3d")
 @register_chart("so3_quadrature")
 @register_chart("slices3d")
-def _rotations3d(group: Group) -> Chart:
+def _chart_of_rotations3d(group: Group) -> Chart:
     """Return rotation vectors in degrees, which change by small rotations after the one there.
 
     The step is the side of a cube whose volume is the share of one element in all rotations.

@@ -200,7 +200,9 @@ class Group(Elements):
         """The shortest names of four digits or more that all differ, if there are any."""
         for digits in range(4, 17):
             names = [
-                _words({key: values[index] for key, values in self.coords.items()}, digits)
+                _group_element_in_words(
+                    {key: values[index] for key, values in self.coords.items()}, digits
+                )
                 or f"element {index}"
                 for index in range(len(self))
             ]
@@ -242,12 +244,12 @@ _WORDS = {"inversion": "inversion", "time": "reversed"}
 """What a coordinate of -1 says; one of 1 says nothing."""
 
 
-def _words(coords: Mapping[str, Any], digits: int) -> str:
+def _group_element_in_words(coords: Mapping[str, Any], digits: int) -> str:
     """Return an element in words, nothing without coordinates.
 
-    >>> _words({"rx": 0.0, "ry": 0.0, "rz": -90.0, "inversion": -1.0}, 4)
+    >>> _group_element_in_words({"rx": 0.0, "ry": 0.0, "rz": -90.0, "inversion": -1.0}, 4)
     '90° about (0.00, 0.00, -1.00), inversion'
-    >>> _words({"inversion": 1.0}, 4)
+    >>> _group_element_in_words({"inversion": 1.0}, 4)
     'identity'
     """
     words, others = [], dict(coords)

@@ -84,7 +84,7 @@ def parse(text: str) -> Group:
     pieces = [piece.strip() for piece in text.split("*")]
     if len(pieces) > 1 and not all(pieces):
         raise InputError("group", "a name on each side of *", repr(text))
-    factors = [_parse_one(piece) for piece in pieces]
+    factors = [_parse_one_name(piece) for piece in pieces]
     group = factors[0]
     for factor in factors[1:]:
         group = product(group, factor)
@@ -118,7 +118,7 @@ def as_group(group: Group | str) -> Group:
     raise InputError("group", "an orbical.groups.Group or text such as 'rotations:72'", type(group))
 
 
-def _parse_one(text: str) -> Group:
+def _parse_one_name(text: str) -> Group:
     name, *words = (word.strip() for word in text.split(":"))
     if name == "from_matrices":
         raise InputError(

@@ -52,7 +52,7 @@ def from_parts(
         raise InputError("name", "text", repr(name))
     if not parts:
         raise InputError("parts", "an array for at least one part", "none")
-    arrays = {part: _elements(part, values) for part, values in parts.items()}
+    arrays = {part: _own_elements(part, values) for part, values in parts.items()}
     sizes = {part: len(values) for part, values in arrays.items()}
     if len({*sizes.values()}) > 1:
         raise InputError("parts", "as many elements in each part", sizes)
@@ -65,7 +65,7 @@ def from_parts(
             "weights", f"{count} numbers >= 0, not all 0", np.array2string(quadrature, threshold=8)
         )
     given_names = coords or {"element": np.arange(count)}
-    names = {key: _coordinate(key, entry, count) for key, entry in given_names.items()}
+    names = {key: _own_coordinate(key, entry, count) for key, entry in given_names.items()}
     usual = "uniform on the given elements" if weights is None else "given weights"
     facts: dict[str, Any] = {"coords": names, "measure": measure or usual, "weights": quadrature}
     if layout is not None:
@@ -76,7 +76,7 @@ def from_parts(
     return dataclasses.replace(group, closed=is_closed(group))
 
 
-def _elements(part: str, given: Any) -> Array:
+def _own_elements(part: str, given: Any) -> Array:
     """Return the array of a part, all of whose elements have an inverse by its rule."""
     rule, values = group_part(part), as_numpy(part, given)
     if values.dtype.kind not in "fiu" or values.ndim == 0 or not len(values):
@@ -127,7 +127,7 @@ def from_matrices(
     if matrices.ndim != 3 or matrices.shape[1:] not in {(dimension,) * 2, (dimension + 1,) * 2}:
         raise InputError(part, f"an array of shape {linear} or {whole}", matrices)
     if matrices.shape[1] > dimension:
-        matrices = _checked_scale(part, matrices)
+        matrices = _checked_scale_of_own_group(part, matrices)
     if not np.isfinite(matrices).all() or (np.abs(np.linalg.det(matrices)) < 1e-12).any():
         raise InputError(part, "finite, invertible matrices")
     if matrices.shape[1] == dimension:
@@ -141,7 +141,7 @@ def from_matrices(
     )
 
 
-def _checked_scale(part: str, matrices: Array) -> Array:
+def _checked_scale_of_own_group(part: str, matrices: Array) -> Array:
     """Make the last entry of homogeneous matrices 1, and refuse homographies of space."""
     last = matrices[:, -1:, -1:]
     if (last <= 0).any():
@@ -159,7 +159,7 @@ def _checked_scale(part: str, matrices: Array) -> Array:
     return np.asarray(matrices / last)
 
 
-def _coordinate(key: str, given: Any, count: int) -> Array:
+def _own_coordinate(key: str, given: Any, count: int) -> Array:
     try:
         entry = np.asarray(given)
     except ValueError:
@@ -199,7 +199,9 @@ def with_classes(
         [0, 1, 2, 3, 4, 5, 9, 7, 8, 6]
     """
     pairs = {
-        element: {_class(old, classes): _class(new, classes) for old, new in exchanged.items()}
+        element: {
+            _own_class(old, classes): _own_class(new, classes) for old, new in exchanged.items()
+        }
         for element, exchanged in moves.items()
     }
     ends = [end for exchanged in pairs.values() for pair in exchanged.items() for end in pair]
@@ -213,7 +215,7 @@ def with_classes(
                 f"elements of {group.spec}, such as {group.name(len(group) - 1)!r}",
                 repr(element),
             )
-        order = _order(exchanged, count)
+        order = _own_order(exchanged, count)
         if not np.array_equal(orders[marked][:, order], order[orders[marked]]):
             raise InputError(
                 "representation",
@@ -225,11 +227,11 @@ def with_classes(
     moving = dataclasses.replace(group, parts={**group.parts, "classes": orders})
     closed = group.closed and is_closed(moving)
     if group.closed and not closed:
-        warnings.warn(_contradiction(group, orders), stacklevel=2)
+        warnings.warn(_contradiction_of_own_group(group, orders), stacklevel=2)
     return dataclasses.replace(moving, closed=closed)
 
 
-def _contradiction(group: Group, orders: Array) -> str:
+def _contradiction_of_own_group(group: Group, orders: Array) -> str:
     """Name two elements whose product exchanges other classes than they do one after another."""
     compose = group_part("classes").compose
     for first in range(len(group)):
@@ -246,7 +248,7 @@ def _contradiction(group: Group, orders: Array) -> str:
     return "representation: exchanges of classes do not multiply as the elements do"
 
 
-def _class(given: Any, classes: Sequence[str] | None) -> int:
+def _own_class(given: Any, classes: Sequence[str] | None) -> int:
     if classes is not None and str(given) in classes:
         return classes.index(str(given))
     if str(given).isdigit() and (classes is None or int(given) < len(classes)):
@@ -257,7 +259,7 @@ def _class(given: Any, classes: Sequence[str] | None) -> int:
     )
 
 
-def _order(exchanged: Mapping[int, int], count: int) -> Array:
+def _own_order(exchanged: Mapping[int, int], count: int) -> Array:
     """Return the index array of an exchange; chains of classes are closed to cycles."""
     if len({*exchanged.values()}) < len(exchanged):
         raise InputError("representation", "every class once as a result", dict(exchanged))

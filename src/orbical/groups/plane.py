@@ -166,7 +166,7 @@ def se2(n: int = 64, radius: float = 4) -> Group:
     (64, 0)
     """
     n = making.element_count("se2", n, radius=radius)
-    angle, dx, dy = (_points(n, 3) * [180.0, float(radius), float(radius)]).T
+    angle, dx, dy = (_plane_points(n, 3) * [180.0, float(radius), float(radius)]).T
     return making.window_group(
         making.group_spec("se2", n, radius),
         {"angle": angle, "dx": dx, "dy": dy},
@@ -184,7 +184,7 @@ def se3(n: int = 256, radius: float = 1) -> Group:
     ['dx', 'dy', 'dz', 'rx', 'ry', 'rz']
     """
     n = making.element_count("se3", n, radius=radius)
-    point = _points(n, 6)
+    point = _plane_points(n, 6)
     share, first, second = (point[:, :3].T + 1) / 2
     turns = making.quaternion_turns(  # uniform (Shoemake, 1992)
         np.sqrt(1 - share), 2 * np.pi * first, np.sqrt(share), 2 * np.pi * second
@@ -213,7 +213,7 @@ def affine(
     n = making.element_count("affine", n, angle=angle, shear=shear, radius=radius)
     stretch = math.log(real_number("scale", scale, ">= 1"))
     window = np.array([angle, stretch, stretch, shear, radius, radius], float)
-    turn, log_x, log_y, lean, dx, dy = (_points(n, 6) * window).T
+    turn, log_x, log_y, lean, dx, dy = (_plane_points(n, 6) * window).T
     coords = {"angle": turn, "scale_x": np.exp(log_x), "scale_y": np.exp(log_y)}
     return making.window_group(
         making.group_spec("affine", n, angle, scale, shear, radius),
@@ -261,7 +261,7 @@ _SOBOL = ((0, (1,)), (1, (1, 3)), (1, (1, 3, 1)), (2, (1, 1, 1)), (1, (1, 1, 3, 
 each dimension of a Sobol sequence after the first (Joe and Kuo, 2008)."""
 
 
-def _points(count: int, dimension: int) -> Array:
+def _plane_points(count: int, dimension: int) -> Array:
     """Return points of the cube [-1, 1]^d that cover it evenly, the center first.
 
     They are the Sobol sequence past its corner; importing SciPy's takes half a second.

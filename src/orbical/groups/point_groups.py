@@ -102,7 +102,9 @@ def pointgroup(name: str) -> Group:
     known = _HERMANN_MAUGUIN.get(known, known)
     if known not in _CRYSTAL:
         raise unknown_name("name", name, [*_CRYSTAL, *_HERMANN_MAUGUIN])
-    return _named(f"pointgroup:{known}", _generated(_CRYSTAL[known][1].split()))
+    return _named_point_group(
+        f"pointgroup:{known}", _generated_point_group(_CRYSTAL[known][1].split())
+    )
 
 
 @register()
@@ -141,7 +143,7 @@ def icosahedral(kind: str = "rotations") -> Group:
     """
     turns = transform.Rotation.create_group("I").as_matrix()
     both = np.concatenate([turns, -turns])
-    return _solid("icosahedral", kind, _named("", turns), _named("", both))
+    return _solid("icosahedral", kind, _named_point_group("", turns), _named_point_group("", both))
 
 
 def _solid(name: str, kind: str, rotations: Group, full: Group) -> Group:
@@ -150,7 +152,7 @@ def _solid(name: str, kind: str, rotations: Group, full: Group) -> Group:
     return replace(chosen, spec=spec)
 
 
-def _generated(names: list[str]) -> Array:
+def _generated_point_group(names: list[str]) -> Array:
     """Return all products `[K, 3, 3]` of generators."""
     steps = np.stack([np.eye(3), *(_GENERATORS[name] for name in names)])
     found = steps[:1]
@@ -162,18 +164,25 @@ def _generated(names: list[str]) -> Array:
         found = products[kept][:, :3, :3]
 
 
-def _named(spec: str, matrices: Array) -> Group:
+def _named_point_group(spec: str, matrices: Array) -> Group:
     """Return a point group with its elements in order: rotations first, the simplest first."""
     improper = np.linalg.det(matrices) < 0
     proper = np.where(improper[:, None, None], -1, 1) * matrices
-    turns = [_turn(vector) for vector in transform.Rotation.from_matrix(proper).as_rotvec()]
+    turns = [
+        _turn_of_point_group(vector)
+        for vector in transform.Rotation.from_matrix(proper).as_rotvec()
+    ]
     order = sorted(range(len(turns)), key=lambda one: (improper[one], turns[one]))
     count, rotations = len(order), len(order) // (2 if improper.any() else 1)
     width = max(number for number in range(1, 7) if rotations % number == 0)  # names fit
     return make_group(
         spec,
         {"space": homogeneous(matrices[order])},
-        coords={"operation": np.array([_symbol(turns[one], bool(improper[one])) for one in order])},
+        coords={
+            "operation": np.array(
+                [_point_group_symbol(turns[one], bool(improper[one])) for one in order]
+            )
+        },
         layout=Layout("tiles", np.arange(count).reshape(-1, width)),
     )
 
@@ -182,7 +191,7 @@ _Turn = tuple[int, int, tuple[float, ...], bool]
 """A rotation: the order of its axis, the steps, the direction of the axis, negated; backwards."""
 
 
-def _turn(vector: Array) -> _Turn:
+def _turn_of_point_group(vector: Array) -> _Turn:
     angle = float(np.linalg.norm(vector))
     share = Fraction(angle / (2 * np.pi)).limit_denominator(12)
     if not share:
@@ -193,7 +202,7 @@ def _turn(vector: Array) -> _Turn:
     return share.denominator, share.numerator, direction, backwards and share != Fraction(1, 2)
 
 
-def _symbol(turn: _Turn, improper: bool) -> str:
+def _point_group_symbol(turn: _Turn, improper: bool) -> str:
     order, steps, direction, backwards = turn
     if order == 1:
         return "-1" if improper else "1"
@@ -205,12 +214,12 @@ def _symbol(turn: _Turn, improper: bool) -> str:
     return f"{about}{several}{sign} [{_axis(-np.array(direction))}]"
 
 
-def _operation_words(symbol: str) -> str:
+def _operation_in_words(symbol: str) -> str:
     """Return what an operation does, with its symbol after it.
 
-    >>> [_operation_words(one) for one in ("1", "-1", "m [100]", "4+ [001]", "-3^2- [111]")][:3]
+    >>> [_operation_in_words(one) for one in ("1", "-1", "m [100]", "4+ [001]", "-3^2- [111]")][:3]
     ['identity (1)', 'inversion (-1)', 'mirror across [100] (m)']
-    >>> _operation_words("4+ [001]"), _operation_words("-3- [111]")
+    >>> _operation_in_words("4+ [001]"), _operation_in_words("-3- [111]")
     ('90° about [001] (4+)', '-120° about [111] and inversion (-3-)')
     """
     kind, _, axis = symbol.partition(" ")
@@ -227,7 +236,7 @@ def _operation_words(symbol: str) -> str:
 def spoken_name(group: Group, index: int) -> str:
     """Return the name of an element for readers: operations in words, others by coordinates."""
     if [*group.coords] == ["operation"]:
-        return _operation_words(str(group.coords["operation"][index]))
+        return _operation_in_words(str(group.coords["operation"][index]))
     return group.name(index)
 
 

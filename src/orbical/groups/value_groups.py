@@ -71,10 +71,12 @@ def permutations(n: int, samples: int | None = None, seed: int = 0) -> Group:
         rows = _distinct_permutations(n, samples, np.random.default_rng(seed))
     spec = f"permutations:{n}" if samples is None else f"permutations:{n}:{samples}:{seed}"
     measure = "Haar" if samples is None else "uniform on a seeded sample of S_n"
-    return _orders(spec, rows, measure, closed=samples is None)
+    return _value_group_of_orders(spec, rows, measure, closed=samples is None)
 
 
-def _orders(spec: str, rows: Array, measure: str = "Haar", closed: bool = True) -> Group:
+def _value_group_of_orders(
+    spec: str, rows: Array, measure: str = "Haar", closed: bool = True
+) -> Group:
     """Return a group of orders `[K, n]`, named by letters: `B A C` has the second row first."""
     width = math.ceil(math.sqrt(len(rows)))
     cells = np.minimum(np.arange(width * math.ceil(len(rows) / width)), len(rows) - 1)
@@ -100,7 +102,7 @@ def cyclic_orders(n: int) -> Group:
     """
     n = whole_number("n", n, 1)
     check_group_size(f"cyclic_orders:{n}", n * n)
-    return _orders(f"cyclic_orders:{n}", (np.arange(n)[:, None] + np.arange(n)) % n)
+    return _value_group_of_orders(f"cyclic_orders:{n}", (np.arange(n)[:, None] + np.arange(n)) % n)
 
 
 @register("reversal:4")
@@ -112,7 +114,7 @@ def reversal(n: int) -> Group:
     """
     n = whole_number("n", n, 2)
     check_group_size(f"reversal:{n}", 2 * n)
-    return _orders(f"reversal:{n}", np.stack([np.arange(n), np.arange(n)[::-1]]))
+    return _value_group_of_orders(f"reversal:{n}", np.stack([np.arange(n), np.arange(n)[::-1]]))
 
 
 def variations(*names: str, products: ArrayLike | None = None) -> Group:
@@ -298,7 +300,7 @@ def longitudes(n: int, mirrors: str = "") -> Group:
     >>> longitudes(4).coords["longitude"].tolist(), len(longitudes(36, "full"))
     ([0.0, 90.0, 180.0, 270.0], 144)
     """
-    return _cells("longitudes", whole_number("n", n, 1), 1, mirrors)
+    return _value_group_of_cells("longitudes", whole_number("n", n, 1), 1, mirrors)
 
 
 @register("periodic:8:8")
@@ -314,13 +316,13 @@ def periodic(columns: int, rows: int = 1, mirrors: str = "") -> Group:
     (True, 'share_x 0.25, share_y 0.5')
     """
     sizes = whole_number("columns", columns, 1), whole_number("rows", rows, 1)
-    return _cells("periodic", *sizes, mirrors)
+    return _value_group_of_cells("periodic", *sizes, mirrors)
 
 
 _MIRRORS = {"none": (1, 1), "east-west": (-1, 1), "north-south": (1, -1), "both": (-1, -1)}
 
 
-def _cells(name: str, columns: int, rows: int, mirrors: str) -> Group:
+def _value_group_of_cells(name: str, columns: int, rows: int, mirrors: str) -> Group:
     """Return shifts around a cell, with or without its mirrors."""
     if mirrors not in ("", "full"):
         raise InputError("mirrors", "'full' or nothing", repr(mirrors))

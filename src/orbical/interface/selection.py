@@ -26,7 +26,7 @@ _MOST_TEXT = 400
 UNESCAPED = "!~*'()"
 
 
-def _written(value: str | float | Iterable[str | float]) -> str:
+def _written_in_selection(value: str | float | Iterable[str | float]) -> str:
     """Format a field as the page does: numbers with at most four decimals."""
     if isinstance(value, bool):
         return "1" if value else "0"
@@ -38,7 +38,7 @@ def _written(value: str | float | Iterable[str | float]) -> str:
         return "0" if text == "-0" else text
     if isinstance(value, str):
         return quote(value, safe=UNESCAPED)
-    return ",".join(_written(part) for part in value)
+    return ",".join(_written_in_selection(part) for part in value)
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class _Kind:
 
     read: Callable[[str, Any], Any]
     parse: Callable[[str], Any]
-    write: Callable[[Any], str] = _written
+    write: Callable[[Any], str] = _written_in_selection
 
 
 def _kept(kind: _Kind, usual: object) -> Any:
@@ -104,7 +104,7 @@ def _number(name: str, value: Any) -> float:
     return float(value)
 
 
-def _several(kind: _Kind, most: int, separator: str = ",") -> _Kind:
+def _several_selected(kind: _Kind, most: int, separator: str = ",") -> _Kind:
     def read(name: str, value: object) -> tuple[Any, ...]:
         if not isinstance(value, list | tuple) or len(value) > most:
             raise _expected(name, f"a list of at most {most}", value)
@@ -199,10 +199,12 @@ class Selection:
     """
 
     scan: str = _kept(_TEXT, "")
-    models: tuple[str, ...] = _kept(_several(_TEXT, 256), ())
+    models: tuple[str, ...] = _kept(_several_selected(_TEXT, 256), ())
     metric: str = _kept(_TEXT, "")
     reference: str = _one_of("truth", "consensus", "both")
-    filter: tuple[str, ...] = _kept(replace(_several(_CLAUSE, 64, ";"), write=";".join), ())
+    filter: tuple[str, ...] = _kept(
+        replace(_several_selected(_CLAUSE, 64, ";"), write=";".join), ()
+    )
     subset: str = _kept(_SET, "")
     method: str = _kept(_TEXT, "pca")
     of: str = _kept(_TEXT, "")
@@ -211,11 +213,11 @@ class Selection:
     listing: str = _one_of("list", "grid")
     sample: int = _kept(_WHOLE, 0)
     element: int = _kept(_WHOLE, -1)
-    position: tuple[float, ...] = _kept(_several(_NUMBER, 3), ())
-    slices: tuple[int, ...] = _kept(_several(_WHOLE, 3), ())
+    position: tuple[float, ...] = _kept(_several_selected(_NUMBER, 3), ())
+    slices: tuple[int, ...] = _kept(_several_selected(_WHOLE, 3), ())
     scope: str = _one_of("element", "orbit")
     dense: bool = _kept(_FLAG, False)
-    pins: tuple[int, ...] = _kept(_several(_WHOLE, MOST_PINS), ())
+    pins: tuple[int, ...] = _kept(_several_selected(_WHOLE, MOST_PINS), ())
     stage: str = _kept(_TEXT, "")
     show: str = _one_of("mean", "spread", "classes", "runs")
     by: str = _kept(_TEXT, "")
@@ -288,7 +290,7 @@ def mask_of_samples(given: object, samples: int) -> np.ndarray:
 def polygon(value: object) -> tuple[tuple[float, float], ...]:
     """Read the corners of a polygon, at least three."""
     corners: tuple[tuple[float, float], ...]
-    corners = _several(_Kind(_corner, str), MOST_VERTICES).read("polygon", value)
+    corners = _several_selected(_Kind(_corner, str), MOST_VERTICES).read("polygon", value)
     if len(corners) < 3:
         raise _expected("polygon", f"3 to {MOST_VERTICES} corners", value)
     return corners
@@ -296,7 +298,7 @@ def polygon(value: object) -> tuple[tuple[float, float], ...]:
 
 def sample_numbers_of_request(value: object) -> tuple[int, ...]:
     """Read the samples of a request, at least one."""
-    numbers: tuple[int, ...] = _several(_WHOLE, MOST_SAMPLES).read("samples", value)
+    numbers: tuple[int, ...] = _several_selected(_WHOLE, MOST_SAMPLES).read("samples", value)
     if not numbers:
         raise _expected("samples", f"1 to {MOST_SAMPLES}", value)
     return numbers

@@ -80,7 +80,7 @@ class Server:
         lasting = is_loopback(host) and port != 0  # what others can reach has new secrets each time
         address = Address(session.stores if lasting else ())
         try:
-            self._socket = _listening(host, port, address.port)
+            self._socket = _listening_server_socket(host, port, address.port)
         except InputError:
             address.close()
             raise
@@ -277,7 +277,9 @@ def _read(text: str | None) -> Json | None:
     return message if known else None
 
 
-def _listening(host: str, port: int | None, earlier: int | None = None) -> sockets.socket:
+def _listening_server_socket(
+    host: str, port: int | None, earlier: int | None = None
+) -> sockets.socket:
     """Bind the port; for None the earlier one, or the next that is free."""
     if port is not None and not 0 <= port <= 65535:
         raise InputError("port", "0 to 65535", port)

@@ -59,7 +59,7 @@ def widget(session: Session, height: int = 900) -> Any:
         >>> shown.selection.place
         {'angle': 90.0}
     """
-    return _class()(session, height)
+    return _widget_class()(session, height)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ def changed(session: Session, now: Selection, given: Any) -> Selection:
 
 
 @cache
-def _class() -> Any:
+def _widget_class() -> Any:
     """Return the class, made when first needed: anywidget is an extra."""
     try:
         import anywidget
@@ -208,7 +208,7 @@ class WidgetFallback:
         from ..nero import summary
 
         view = self._session.scan_view()
-        picture = _picture(view.scan)
+        picture = _widget_picture(view.scan)
         words = f"<img alt='{html.escape(view.name)}: score along the orbit' "
         source = f"src='data:image/png;base64,{picture}' style='max-width:100%;background:#fff'>"
         shown = words + source if picture else ""
@@ -218,7 +218,7 @@ class WidgetFallback:
         )
 
 
-def _picture(scan: Any) -> str:
+def _widget_picture(scan: Any) -> str:
     """Draw the score along the orbit as a PNG in base64; empty if the layout has no figure."""
     from .. import figures, nero
     from ..errors import OrbicalError

@@ -35,7 +35,7 @@ def _kernel(function: Any) -> Any:
 
 
 @triton.jit
-def _read(logits, labels, n, ROWS: tl.constexpr, CLASSES: tl.constexpr):
+def _triton_read(logits, labels, n, ROWS: tl.constexpr, CLASSES: tl.constexpr):
     """Return the samples of a block: places, shifted logits, shares, confidence, outcome."""
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     columns = tl.arange(0, triton.next_power_of_2(CLASSES))[None, :]
@@ -64,13 +64,13 @@ def _write(gradient, slope, rows, x, shares, z, n, CLASSES: tl.constexpr):
 def _confidences(logits, labels, room, n, ROWS: tl.constexpr, CLASSES: tl.constexpr):
     """Store confidence and `correct - confidence` of each sample."""
     z_of, d_of = room, room + n
-    rows, _, _, z, hit = _read(logits, labels, n, ROWS, CLASSES)
+    rows, _, _, z, hit = _triton_read(logits, labels, n, ROWS, CLASSES)
     tl.store(z_of + rows, z.to(tl.float64), rows < n)
     tl.store(d_of + rows, hit.to(tl.float64) - z.to(tl.float64), rows < n)
 
 
 @_kernel
-def _esd_sums(room, n, ROWS: tl.constexpr):
+def _triton_esd_sums(room, n, ROWS: tl.constexpr):
     """Store the sum of d over the other samples below each, and how many others are above it."""
     z_of, d_of, sums, above = room, room + n, room + 2 * n, room + 3 * n
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
@@ -88,10 +88,12 @@ def _esd_sums(room, n, ROWS: tl.constexpr):
 
 
 @_kernel
-def _esd(logits, labels, room, value, gradient, n, ROWS: tl.constexpr, CLASSES: tl.constexpr):
+def _triton_esd(
+    logits, labels, room, value, gradient, n, ROWS: tl.constexpr, CLASSES: tl.constexpr
+):
     """Store ESD and its gradient, from the sums below each sample."""
     z_of, d_of, sums, above = room, room + n, room + 2 * n, room + 3 * n
-    rows, x, shares, z, _ = _read(logits, labels, n, ROWS, CLASSES)
+    rows, x, shares, z, _ = _triton_read(logits, labels, n, ROWS, CLASSES)
     half_slope = tl.zeros([ROWS], tl.float64)
     for start in range(0, n, _OTHERS):
         others = start + tl.arange(0, _OTHERS)
@@ -116,13 +118,13 @@ def _esd(logits, labels, room, value, gradient, n, ROWS: tl.constexpr, CLASSES: 
 
 
 @_kernel
-def _mmce(
+def _triton_mmce(
     logits, labels, room, terms, gradient, n, phi: tl.float64,
     ROWS: tl.constexpr, CLASSES: tl.constexpr,
 ):  # fmt: skip
     """Store what each block adds to MMCE^2, and the gradient."""
     z_of, d_of = room, room + n
-    rows, x, shares, z, _ = _read(logits, labels, n, ROWS, CLASSES)
+    rows, x, shares, z, _ = _triton_read(logits, labels, n, ROWS, CLASSES)
     left, right = tl.zeros([ROWS], tl.float64), tl.zeros([ROWS], tl.float64)
     level = tl.zeros([ROWS], tl.float64)
     for start in range(0, n, _OTHERS):
@@ -145,7 +147,7 @@ def _mmce(
 
 
 @triton.jit
-def _members(z, rows, n, temperature, BINS: tl.constexpr, SOFT: tl.constexpr):
+def _triton_members(z, rows, n, temperature, BINS: tl.constexpr, SOFT: tl.constexpr):
     """Return the share of each confidence in each bin, soft or `(lo, hi]`, and the centers."""
     places = tl.arange(0, triton.next_power_of_2(BINS))[None, :]
     centers = (places.to(tl.float64) + 0.5) / BINS
@@ -165,14 +167,14 @@ def _members(z, rows, n, temperature, BINS: tl.constexpr, SOFT: tl.constexpr):
 
 
 @_kernel
-def _bin_sums(
+def _triton_bin_sums(
     logits, labels, room, n, temperature: tl.float64,
     ROWS: tl.constexpr, CLASSES: tl.constexpr, BINS: tl.constexpr, SOFT: tl.constexpr,
 ):  # fmt: skip
     """Store each block's summed d and, of soft bins, size of every bin, `[2, blocks, bins]`."""
     WIDTH: tl.constexpr = triton.next_power_of_2(BINS)
-    rows, _, _, z, hit = _read(logits, labels, n, ROWS, CLASSES)
-    shares, _ = _members(z, rows, n, temperature, BINS, SOFT)
+    rows, _, _, z, hit = _triton_read(logits, labels, n, ROWS, CLASSES)
+    shares, _ = _triton_members(z, rows, n, temperature, BINS, SOFT)
     d = hit.to(tl.float64) - z.to(tl.float64)
     places = tl.program_id(0) * WIDTH + tl.arange(0, WIDTH)
     tl.store(room + places, tl.sum(shares * d[:, None], 0))
@@ -192,14 +194,14 @@ def _total(parts, WIDTH: tl.constexpr):
 
 
 @_kernel
-def _binned(
+def _triton_binned(
     logits, labels, room, value, gradient, n, temperature: tl.float64,
     ROWS: tl.constexpr, CLASSES: tl.constexpr, BINS: tl.constexpr, SOFT: tl.constexpr,
 ):  # fmt: skip
     """Store SB-ECE (l2) or the ECE (l1) of all bins, and its gradient."""
     WIDTH: tl.constexpr = triton.next_power_of_2(BINS)
-    rows, x, shares, z, hit = _read(logits, labels, n, ROWS, CLASSES)
-    members, centers = _members(z, rows, n, temperature, BINS, SOFT)
+    rows, x, shares, z, hit = _triton_read(logits, labels, n, ROWS, CLASSES)
+    members, centers = _triton_members(z, rows, n, temperature, BINS, SOFT)
     gap = _total(room, WIDTH)
     size = n.to(tl.float64)
     if SOFT:
@@ -244,12 +246,12 @@ def _uncertainty(h, odds, temperature):
 
 
 @_kernel
-def _avuc_sums(
+def _triton_avuc_sums(
     logits, labels, counts, n, odds: tl.float64, temperature: tl.float64,
     ROWS: tl.constexpr, CLASSES: tl.constexpr,
 ):  # fmt: skip
     """Store each block's soft counts of answers whose certainty is wrong, and right."""
-    rows, x, shares, _, hit = _read(logits, labels, n, ROWS, CLASSES)
+    rows, x, shares, _, hit = _triton_read(logits, labels, n, ROWS, CLASSES)
     _, _, _, h = _entropy(x, shares, CLASSES)
     tanh, uncertain = _uncertainty(h, odds, temperature)
     doubtful, certain = uncertain * tanh, (1 - uncertain) * (1 - tanh)
@@ -260,12 +262,12 @@ def _avuc_sums(
 
 
 @_kernel
-def _avuc(
+def _triton_avuc(
     logits, labels, counts, value, gradient, n, odds: tl.float64, temperature: tl.float64,
     ROWS: tl.constexpr, CLASSES: tl.constexpr,
 ):  # fmt: skip
     """Store S-AvUC of all counts, and its gradient."""
-    rows, x, shares, _, hit = _read(logits, labels, n, ROWS, CLASSES)
+    rows, x, shares, _, hit = _triton_read(logits, labels, n, ROWS, CLASSES)
     logs, entropy, unit, h = _entropy(x, shares, CLASSES)
     tanh, uncertain = _uncertainty(h, odds, temperature)
     both = _total(counts, 2)
@@ -305,7 +307,7 @@ def _doubles(count: int, like: Tensor) -> Tensor:
     return torch.empty(count, dtype=torch.float64, device=like.device)
 
 
-def esd(scores: Tensor, truth: Tensor) -> tuple[Tensor, Tensor]:
+def launch_triton_esd(scores: Tensor, truth: Tensor) -> tuple[Tensor, Tensor]:
     """Return ESD and its gradient by the logits."""
     n, classes = scores.shape
     rows = _rows(classes)
@@ -313,12 +315,12 @@ def esd(scores: Tensor, truth: Tensor) -> tuple[Tensor, Tensor]:
     x, y, value, gradient = _prepared(scores, truth)
     room = _doubles(4 * n, x)
     _confidences[grid](x, y, room, n, rows, classes)
-    _esd_sums[grid](room, n, rows)
-    _esd[grid](x, y, room, value, gradient, n, rows, classes)
+    _triton_esd_sums[grid](room, n, rows)
+    _triton_esd[grid](x, y, room, value, gradient, n, rows, classes)
     return value, gradient
 
 
-def mmce(scores: Tensor, truth: Tensor, phi: float) -> tuple[Tensor, Tensor]:
+def launch_triton_mmce(scores: Tensor, truth: Tensor, phi: float) -> tuple[Tensor, Tensor]:
     """Return MMCE^2 and its gradient by the logits."""
     n, classes = scores.shape
     rows = _rows(classes)
@@ -326,11 +328,11 @@ def mmce(scores: Tensor, truth: Tensor, phi: float) -> tuple[Tensor, Tensor]:
     x, y, _, gradient = _prepared(scores, truth)
     room, terms = _doubles(2 * n, x), _doubles(blocks, x)
     _confidences[(blocks,)](x, y, room, n, rows, classes)
-    _mmce[(blocks,)](x, y, room, terms, gradient, n, phi, rows, classes)
+    _triton_mmce[(blocks,)](x, y, room, terms, gradient, n, phi, rows, classes)
     return terms.sum(), gradient
 
 
-def sb_ece(
+def launch_triton_sb_ece(
     scores: Tensor, truth: Tensor, bins: int, temperature: float, soft: bool = True
 ) -> tuple[Tensor, Tensor]:
     """Return SB-ECE and its gradient by the logits."""
@@ -339,17 +341,21 @@ def sb_ece(
     blocks = -(-n // rows)
     x, y, value, gradient = _prepared(scores, truth)
     room = _doubles(4 * blocks * bins, x)  # bins are padded to less than twice as many
-    _bin_sums[(blocks,)](x, y, room, n, temperature, rows, classes, bins, soft)
-    _binned[(blocks,)](x, y, room, value, gradient, n, temperature, rows, classes, bins, soft)
+    _triton_bin_sums[(blocks,)](x, y, room, n, temperature, rows, classes, bins, soft)
+    _triton_binned[(blocks,)](
+        x, y, room, value, gradient, n, temperature, rows, classes, bins, soft
+    )
     return value, gradient
 
 
-def ece(scores: Tensor, truth: Tensor, bins: int, norm: str = "l1") -> tuple[Tensor, Tensor]:
+def launch_triton_ece(
+    scores: Tensor, truth: Tensor, bins: int, norm: str = "l1"
+) -> tuple[Tensor, Tensor]:
     """Return the binned ECE (l1 only), bins held fixed, and its gradient by the logits."""
-    return sb_ece(scores, truth, bins, 1.0, soft=False)
+    return launch_triton_sb_ece(scores, truth, bins, 1.0, soft=False)
 
 
-def s_avuc(
+def launch_triton_s_avuc(
     scores: Tensor, truth: Tensor, kappa: float, temperature: float
 ) -> tuple[Tensor, Tensor]:
     """Return S-AvUC and its gradient by the logits."""
@@ -358,6 +364,6 @@ def s_avuc(
     blocks = -(-n // rows)
     x, y, value, gradient = _prepared(scores, truth)
     room, odds = _doubles(2 * blocks, x), math.log(kappa / (1 - kappa))
-    _avuc_sums[(blocks,)](x, y, room, n, odds, temperature, rows, classes)
-    _avuc[(blocks,)](x, y, room, value, gradient, n, odds, temperature, rows, classes)
+    _triton_avuc_sums[(blocks,)](x, y, room, n, odds, temperature, rows, classes)
+    _triton_avuc[(blocks,)](x, y, room, value, gradient, n, odds, temperature, rows, classes)
     return value, gradient

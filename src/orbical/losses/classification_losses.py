@@ -56,16 +56,16 @@ _LEAST_PHI = 1 / 300
 
 
 _KERNELS = {
-    esd_with_slope: "esd",
-    mmce_with_slope: "mmce",
-    sb_ece_with_slope: "sb_ece",
-    fixed_bins_with_slope: "ece",
-    avuc_with_slope: "s_avuc",
+    esd_with_slope: "launch_triton_esd",
+    mmce_with_slope: "launch_triton_mmce",
+    sb_ece_with_slope: "launch_triton_sb_ece",
+    fixed_bins_with_slope: "launch_triton_ece",
+    avuc_with_slope: "launch_triton_s_avuc",
 }
 """The function of `_triton_kernels` for each formula."""
 
 
-def _by_logits(
+def _loss_gradient_by_logits(
     scores: Tensor, truth: Tensor, mass: Tensor | None, formula: Formula, *settings: Any
 ) -> tuple[Tensor, Tensor]:
     """Apply a formula to what it takes, and return its gradient by the logits."""
@@ -104,10 +104,10 @@ def _has_kernel(
 
 def _of_formula(formula: Formula, *settings: Any) -> Callable[..., Tensor]:
     """Return a loss of logits, truth and weights that knows its gradient."""
-    return lambda *batch: differentiable(_by_logits, *batch, formula, *settings)
+    return lambda *batch: differentiable(_loss_gradient_by_logits, *batch, formula, *settings)
 
 
-def _loss(
+def _classification_loss(
     evaluate: Callable[..., Tensor],
     logits: ArrayLike,
     labels: ArrayLike,
@@ -125,7 +125,7 @@ def _loss(
         truth = as_array("labels", labels)
         enough = (truth != ignore_index).sum() >= minimum
         labels = torch.where(enough, truth, int(ignore_index == 0))
-    loss = evaluate(*_read(logits, labels, weights, ignore_index, minimum))
+    loss = evaluate(*_read_logits_and_labels(logits, labels, weights, ignore_index, minimum))
     if can_inspect(loss) and math.isnan(loss.item()):  # one value that is no number spoils the sum
         raise InputError(
             "logits", "finite values", "NaN or infinity", remedy="has the training diverged?"
@@ -133,7 +133,7 @@ def _loss(
     return loss if enough is None else loss * enough
 
 
-def _read(
+def _read_logits_and_labels(
     logits: ArrayLike,
     labels: ArrayLike,
     weights: ArrayLike | None,
@@ -149,8 +149,8 @@ def _read(
         raise InputError("logits", "shape [n, classes, ...]", "a single number")
     scores = both_classes(given, logits=True, axis=1)
     if scores.ndim > 2:
-        labels = _flattened("labels", labels, scores)
-        weights = None if weights is None else _flattened("weights", weights, scores)
+        labels = _flattened_labels_of_loss("labels", labels, scores)
+        weights = None if weights is None else _flattened_labels_of_loss("weights", weights, scores)
         scores = scores.movedim(1, -1).reshape(-1, scores.shape[1])
     if len(scores) < minimum:
         raise InputError(
@@ -171,7 +171,7 @@ def _read(
     return scores, truth, mass
 
 
-def _flattened(name: str, values: ArrayLike, scores: Tensor) -> Tensor:
+def _flattened_labels_of_loss(name: str, values: ArrayLike, scores: Tensor) -> Tensor:
     """Read a value for each position of dense predictions `[n, classes, ...]`, in one axis."""
     shape, given = (len(scores), *scores.shape[2:]), as_array(name, values, scores.device)
     if given.shape != shape:
@@ -226,7 +226,9 @@ def esd(
         >>> esd(logits, torch.tensor([0, 1, 1, 1]))
         tensor(-0.0202, dtype=torch.float64)
     """
-    return _loss(_of_formula(esd_with_slope), logits, labels, weights, ignore_index, minimum=3)
+    return _classification_loss(
+        _of_formula(esd_with_slope), logits, labels, weights, ignore_index, minimum=3
+    )
 
 
 def esd_softened(
@@ -267,7 +269,7 @@ def esd_softened(
         confidence, predicted = softmax(scores).max(-1)
         return softened(confidence, predicted == truth, mass, width)
 
-    return _loss(evaluate, logits, labels, weights, ignore_index, minimum=3)
+    return _classification_loss(evaluate, logits, labels, weights, ignore_index, minimum=3)
 
 
 def mmce(
@@ -313,7 +315,9 @@ def mmce(
         tensor(0.2323, dtype=torch.float64)
     """
     real_number("phi", phi, "> 0")
-    return _loss(_of_formula(mmce_with_slope, phi), logits, labels, weights, ignore_index)
+    return _classification_loss(
+        _of_formula(mmce_with_slope, phi), logits, labels, weights, ignore_index
+    )
 
 
 def sb_ece(
@@ -357,7 +361,7 @@ def sb_ece(
     """
     real_number("temperature", temperature, "> 0")
     formula = _of_formula(sb_ece_with_slope, number_of_bins(bins), temperature)
-    return _loss(formula, logits, labels, weights, ignore_index)
+    return _classification_loss(formula, logits, labels, weights, ignore_index)
 
 
 def s_avuc(
@@ -402,7 +406,7 @@ def s_avuc(
     real_number("kappa", kappa, "in (0, 1)")
     real_number("temperature", temperature, "> 0")
     formula = _of_formula(avuc_with_slope, kappa, temperature)
-    return _loss(formula, logits, labels, weights, ignore_index)
+    return _classification_loss(formula, logits, labels, weights, ignore_index)
 
 
 def ece(
@@ -440,4 +444,4 @@ def ece(
         tensor(0.4820, dtype=torch.float64)
     """
     formula = _of_formula(fixed_bins_with_slope, number_of_bins(bins), "l1")
-    return _loss(formula, logits, labels, weights, ignore_index)
+    return _classification_loss(formula, logits, labels, weights, ignore_index)

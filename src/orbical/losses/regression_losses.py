@@ -18,7 +18,7 @@ __all__ = ["beta_nll", "covariance_nll", "gaussian_nll", "nig_nll", "nig_regular
 _REDUCTIONS = ("mean", "sum", "none")
 
 
-def _read(target: ArrayLike, **parameters: ArrayLike) -> tuple[Tensor, ...]:
+def _read_target_and_parameters(target: ArrayLike, **parameters: ArrayLike) -> tuple[Tensor, ...]:
     """Read parameters and target; check that they fit, and that all but the center are positive."""
     target = as_array("target", target)
     if target.ndim == 0 or target.numel() == 0:
@@ -38,7 +38,7 @@ def _read(target: ArrayLike, **parameters: ArrayLike) -> tuple[Tensor, ...]:
     return *found.values(), target
 
 
-def _reduced(terms: Tensor, weights: ArrayLike | None, reduction: str) -> Tensor:
+def _reduced_regression_loss(terms: Tensor, weights: ArrayLike | None, reduction: str) -> Tensor:
     """Sum terms `[n, ...]` over coordinates, and reduce them over samples."""
     check_name("reduction", reduction, _REDUCTIONS)
     each = terms.reshape(len(terms), -1).sum(-1)
@@ -123,7 +123,7 @@ def covariance_nll(
         >>> covariance_nll(torch.zeros(2, 2), torch.eye(2).expand(2, 2, 2), torch.zeros(2, 2))
         tensor(1.8379)
     """
-    mean, target = _read(target, mean=mean)
+    mean, target = _read_target_and_parameters(target, mean=mean)
     covariance = as_floating("covariance", covariance)
     if target.ndim < 2 or covariance.shape != (*target.shape, target.shape[-1]):
         raise InputError(
@@ -144,7 +144,7 @@ def covariance_nll(
     constant = target.shape[-1] * math.log(2 * math.pi)
     weight = covariance.detach().diagonal(dim1=-2, dim2=-1).mean(-1) ** beta
     terms = weight * (white.square().sum(-1) + log_det + constant) / 2
-    return _reduced(terms, weights, reduction)
+    return _reduced_regression_loss(terms, weights, reduction)
 
 
 def beta_nll(
@@ -191,12 +191,12 @@ def beta_nll(
     Paper: Seitzer et al. 2022; the equivariance paper's appendix B, which averages over
     coordinates where this sums.
     """
-    mean, variance, target = _read(target, mean=mean, variance=variance)
+    mean, variance, target = _read_target_and_parameters(target, mean=mean, variance=variance)
     real_number("beta", beta, "in [0, 1]")
     terms = (torch.log(2 * math.pi * variance) + (target - mean).square() / variance) / 2
     if beta > 0:
         terms = variance.detach() ** beta * terms
-    return _reduced(terms, weights, reduction)
+    return _reduced_regression_loss(terms, weights, reduction)
 
 
 def nig_nll(
@@ -249,17 +249,19 @@ def nig_nll(
     Paper: the equivariance paper's appendix E (after Amini et al. 2020), which is right; the
     density printed in its section 3.5 has sqrt(sigma) for sigma and does not integrate to 1.
     """
-    parts = _read(target, gamma=gamma, nu=nu, alpha=alpha, beta=beta)
+    parts = _read_target_and_parameters(target, gamma=gamma, nu=nu, alpha=alpha, beta=beta)
     simple = all(part.dtype == torch.float32 and can_inspect(part) for part in parts)
     if simple and weights is None and reduction == "mean":
-        total: Tensor = _Evidential.apply(*torch.broadcast_tensors(*parts))  # type: ignore[no-untyped-call]
+        total: Tensor = _EvidentialLoss.apply(*torch.broadcast_tensors(*parts))  # type: ignore[no-untyped-call]
         return total / len(parts[-1])
     gamma, nu, alpha, beta, target = parts
     scale = beta * (1 + 1 / nu)
     double = alpha.dtype == torch.float64
     step = torch.lgamma(alpha + 0.5) - torch.lgamma(alpha) if double else _log_gamma_step(alpha)
     tail = (alpha + 0.5) * torch.log1p((target - gamma).square() / (2 * scale))
-    return _reduced(torch.log(2 * math.pi * scale) / 2 + tail - step, weights, reduction)
+    return _reduced_regression_loss(
+        torch.log(2 * math.pi * scale) / 2 + tail - step, weights, reduction
+    )
 
 
 def nig_regularizer(
@@ -297,8 +299,8 @@ def nig_regularizer(
 
     Paper: the equivariance paper's appendix E.
     """
-    gamma, nu, alpha, target = _read(target, gamma=gamma, nu=nu, alpha=alpha)
-    return _reduced((target - gamma).abs() * (2 * nu + alpha), weights, reduction)
+    gamma, nu, alpha, target = _read_target_and_parameters(target, gamma=gamma, nu=nu, alpha=alpha)
+    return _reduced_regression_loss((target - gamma).abs() * (2 * nu + alpha), weights, reduction)
 
 
 _BLOCK = 1 << 15
@@ -308,7 +310,7 @@ _SHIFT = 4
 _SERIES = (1 / 64, -5 / 2048, 61 / 49152, -1385 / 1048576)
 
 
-class _Evidential(torch.autograd.Function):
+class _EvidentialLoss(torch.autograd.Function):
     """The sum of all terms of `nig_nll`, for float32 tensors of one shape."""
 
     @staticmethod
@@ -319,7 +321,7 @@ class _Evidential(torch.autograd.Function):
         total = 0.0
         for start in range(0, len(flat[0]), _BLOCK):
             rows = slice(start, start + _BLOCK)
-            value, *parts = _block(*(part[rows] for part in flat), wanted=wanted)
+            value, *parts = _evidential_loss_block(*(part[rows] for part in flat), wanted=wanted)
             total += float(value)
             for whole, part in zip(slopes, parts, strict=True):
                 whole[rows] = part
@@ -333,7 +335,7 @@ class _Evidential(torch.autograd.Function):
         return gamma, nu, alpha, beta, -gamma
 
 
-def _block(
+def _evidential_loss_block(
     gamma: Tensor, nu: Tensor, alpha: Tensor, beta: Tensor, target: Tensor, *, wanted: bool
 ) -> tuple[Tensor, ...]:
     """Return the sum of the terms of a block, and the derivatives by the four parameters.
@@ -345,7 +347,7 @@ def _block(
     scale = above * beta
     ratio = error.square().div_(scale).mul_(0.5)
     evidence, power = ratio.log1p(), alpha + 0.5
-    series, growth, steps = _difference(alpha, wanted)
+    series, growth, steps = _log_gamma_difference(alpha, wanted)
     # log(2 pi s) / 2 - log(w) / 2 - log R in a single logarithm
     joint = growth.reciprocal_().mul_(scale).mul_(2 * math.pi).log_()
     value = (power * evidence).add_(joint, alpha=0.5).sub_(series).sum(dtype=torch.float64)
@@ -371,7 +373,7 @@ def _log_gamma_step(alpha: Tensor) -> Tensor:
     return series - torch.log(inverse) / 2 + torch.log(over / under * ((over + 2) / (under + 2)))
 
 
-def _difference(alpha: Tensor, wanted: bool) -> tuple[Tensor, Tensor, Tensor]:
+def _log_gamma_difference(alpha: Tensor, wanted: bool) -> tuple[Tensor, Tensor, Tensor]:
     """Return P, `w R^2`, and the derivative of log Gamma(a + 1/2) - log Gamma(a)."""
     inverse = (alpha + (_SHIFT - 0.25)).reciprocal_()
     u = inverse * inverse

@@ -79,7 +79,7 @@ def averaging(
     """
     arrays = arrays_of(scan)
     group = arrays.group
-    numbers = _element_numbers(arrays, elements)
+    numbers = _numbers_of_averaged_elements(arrays, elements)
     real_number("margin", margin, "> 0")
     rows = []
     for model in range(len(arrays.models)):
@@ -96,7 +96,7 @@ def averaging(
     return table
 
 
-def _element_numbers(arrays: ScanArrays, elements: Sequence[int] | None) -> list[int]:
+def _numbers_of_averaged_elements(arrays: ScanArrays, elements: Sequence[int] | None) -> list[int]:
     """Return the numbers of elements, and refuse scans that cannot be averaged."""
     group = arrays.group
     for name in ("probabilities", "correct", "label"):

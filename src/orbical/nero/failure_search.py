@@ -207,8 +207,8 @@ def failures(
     most = whole_number("most", most, 1)
     checked_level(level)
     random = np.random.default_rng(whole_number("seed", seed, 0))
-    clustered = {"cluster": _clusters(arrays, clusters, seed)} if clusters else {}
-    subsets = _subsets(arrays, by, {**(columns or {}), **clustered})
+    clustered = {"cluster": _clusters_to_search(arrays, clusters, seed)} if clusters else {}
+    subsets = _subsets_to_search(arrays, by, {**(columns or {}), **clustered})
     half = random.permutation(arrays.samples) < arrays.samples // 2
     subsets = {
         key: members
@@ -222,8 +222,10 @@ def failures(
     shared, error = _shared(searched), (1 - level) / len(arrays.models)
     judged_failures: list[Failure] = []
     for model in range(len(arrays.models)):
-        candidates = [*_search(_sums(arrays, model, searched), shared, arrays, most)]
-        judged_failures += _judge(arrays, model, candidates, [*subsets], judged, error)
+        candidates = [
+            *_search_failures(_sums_of_failures(arrays, model, searched), shared, arrays, most)
+        ]
+        judged_failures += _judge_failures(arrays, model, candidates, [*subsets], judged, error)
     ranked = sorted(judged_failures, key=lambda one: -one.excess)
     return Failures(
         tuple(one for one in ranked if one.confirmed),
@@ -235,7 +237,7 @@ def failures(
     )
 
 
-def _subsets(
+def _subsets_to_search(
     arrays: ScanArrays, by: Sequence[str] | str | None, columns: Mapping[str, object]
 ) -> dict[tuple[str, str], Array]:
     """Return which samples belong to each subset, by column and value."""
@@ -257,12 +259,12 @@ def _subsets(
             raise unknown_name("by", name, [*stored, *given])
         values = given[name] if name in given else arrays.read(name).reshape(-1)
         classes = arrays.settings.get("classes") if name == "label" else None
-        for value, chosen in _column_subsets(values, classes):
+        for value, chosen in _column_subsets_to_search(values, classes):
             subsets[name, value] = chosen
     return subsets
 
 
-def _clusters(arrays: ScanArrays, count: int, seed: int) -> Array:
+def _clusters_to_search(arrays: ScanArrays, count: int, seed: int) -> Array:
     """Return the cluster of each sample's input, by k-means."""
     from sklearn.cluster import MiniBatchKMeans
 
@@ -276,7 +278,7 @@ def _clusters(arrays: ScanArrays, count: int, seed: int) -> Array:
     return np.asarray(means.fit_predict(np.nan_to_num(np.concatenate(rows, 1))))
 
 
-def _column_subsets(values: Array, classes: object) -> Iterator[tuple[str, Array]]:
+def _column_subsets_to_search(values: Array, classes: object) -> Iterator[tuple[str, Array]]:
     """Yield the subsets of a column: its values, or quarters of many numbers."""
     numeric = values.dtype.kind in "iuf"
     names = classes if isinstance(classes, list) else []
@@ -293,7 +295,7 @@ def _column_subsets(values: Array, classes: object) -> Iterator[tuple[str, Array
             yield text(names[int(value)] if named else value.item()), values == value
 
 
-def _harm(arrays: ScanArrays, rows: slice, model: int) -> tuple[Array, Array, Array]:
+def _failure_harm(arrays: ScanArrays, rows: slice, model: int) -> tuple[Array, Array, Array]:
     """Return harm, what is wrong, and confidence, `[n, K]` each; NaN where there is none."""
     none = np.full(1, np.nan)
     if arrays.has_responses("correct"):
@@ -325,21 +327,21 @@ def _shared(members: Array) -> Array:
     return np.asarray((chosen @ chosen.T).todense(), np.float64)
 
 
-def _sums(arrays: ScanArrays, model: int, members: Array) -> Array:
+def _sums_of_failures(arrays: ScanArrays, model: int, members: Array) -> Array:
     """Return the number of values and the sum of harm of each subset, `[2, S, K]`."""
     from scipy.sparse import csr_array
 
     sums = np.zeros((2, len(members), len(arrays.group)))
     for rows in arrays.blocks(FINISHED):
         chosen = csr_array(members[:, rows].astype(np.float32))
-        harm = _harm(arrays, rows, model)[0]
+        harm = _failure_harm(arrays, rows, model)[0]
         seen = np.isfinite(harm)
         sums[0] += members[:, rows].sum(1)[:, None] if seen.all() else chosen @ seen
         sums[1] += chosen @ np.where(seen, harm, 0)
     return sums
 
 
-def _search(
+def _search_failures(
     sums: Array, shared: Array, arrays: ScanArrays, most: int
 ) -> Iterator[tuple[int, Array]]:
     """Yield subsets, by their index, and elements where there is harm in excess, most first.
@@ -354,7 +356,9 @@ def _search(
     left = harm - mass * harm[0].sum() / max(mass[0].sum(), _TINY)
     least = _ROUNDING * float(np.abs(harm).max(initial=0))
     for _ in range(most):
-        best, subset, elements = max(_best_parts(left, mass, arrays.group), key=lambda one: one[0])
+        best, subset, elements = max(
+            _best_parts_of_failures(left, mass, arrays.group), key=lambda one: one[0]
+        )
         if not best > least:  # all is explained: what is left is rounding
             return
         yield subset, elements
@@ -362,7 +366,9 @@ def _search(
         left[:, elements] -= shared[:, [subset]] * each * arrays.weights[elements]
 
 
-def _best_parts(left: Array, mass: Array, group: Group) -> Iterator[tuple[float, int, Array]]:
+def _best_parts_of_failures(
+    left: Array, mass: Array, group: Group
+) -> Iterator[tuple[float, int, Array]]:
     """Yield for each length of arc, or for each subset, the part of the largest excess."""
     total, order = mass[0].sum(), _element_order(group)
     if order is None:  # the best elements of a subset are those with the most excess for their mass
@@ -406,7 +412,7 @@ def _scan_statistic(excess: Array, mass: Array, total: float) -> Array:
     return np.where(known, excess / np.sqrt(np.where(known, size, 1.0)), 0.0)
 
 
-def _judge(
+def _judge_failures(
     arrays: ScanArrays,
     model: int,
     candidates: Sequence[tuple[int, Array]],
@@ -425,7 +431,7 @@ def _judge(
     outside = np.where(inside > 0, 0, arrays.weights)
     harm, harm_out, wrong, wrong_out, sure = np.full((5, len(candidates), arrays.samples), np.nan)
     for rows in arrays.blocks(FINISHED):
-        one, two, three = _harm(arrays, rows, model)
+        one, two, three = _failure_harm(arrays, rows, model)
         for target, part, weight in (
             *((harm, one, inside), (harm_out, one, outside)),
             *((wrong, two, inside), (wrong_out, two, outside), (sure, three, inside)),
@@ -452,7 +458,7 @@ def _judge(
             column=names[subset][0],
             value=names[subset][1],
             elements=tuple(map(int, elements)),
-            where=_elements_in_words(arrays.group, elements),
+            where=_failed_elements_in_words(arrays.group, elements),
             samples=count,
             wrong=known_mean(wrong[place, chosen]),
             confidence=known_mean(sure[place, chosen]),
@@ -465,7 +471,7 @@ def _judge(
             sentence="",
         )
         rest = known_mean(wrong[place, others]), known_mean(wrong_out[place, chosen])
-        yield replace(failure, sentence=_sentence(failure, arrays, *rest))
+        yield replace(failure, sentence=_failure_sentence(failure, arrays, *rest))
 
 
 def _means(values: Array, weights: Array) -> Array:
@@ -487,13 +493,13 @@ def _limits(
     return float(mean), float(low), float(high)
 
 
-def _elements_in_words(group: Group, elements: Array) -> str:
+def _failed_elements_in_words(group: Group, elements: Array) -> str:
     """Describe which elements these are.
 
     >>> from orbical.groups import dihedral, rotations
-    >>> [_elements_in_words(rotations(12), np.array(n)) for n in ([10, 11, 0, 1], range(12))]
+    >>> [_failed_elements_in_words(rotations(12), np.array(n)) for n in ([10, 11, 0, 1], range(12))]
     ['between 300° and 30°', 'at all positions']
-    >>> [_elements_in_words(dihedral(4), np.array(n)) for n in ([1], range(5))]
+    >>> [_failed_elements_in_words(dihedral(4), np.array(n)) for n in ([1], range(5))]
     ['at angle 90, flip plain', 'at 5 of 8 positions']
     """
     if len(elements) == len(group):
@@ -510,7 +516,7 @@ def _elements_in_words(group: Group, elements: Array) -> str:
     return f"at {len(elements)} of {len(group)} positions"
 
 
-def _sentence(failure: Failure, arrays: ScanArrays, others: float, elsewhere: float) -> str:
+def _failure_sentence(failure: Failure, arrays: ScanArrays, others: float, elsewhere: float) -> str:
     """Describe what was found, and the shares that are wrong in `others` and `elsewhere`."""
     subset = f"{failure.column} {failure.value}" if failure.column else failure.value
     model = f"{failure.model}: " if len(arrays.models) > 1 else ""

@@ -112,10 +112,10 @@ def headline_of(
         clauses = [f"prediction changes for {_share(share)}" for share in changing()]
     else:
         ends = zip(shown, worst[shown], means[shown], strict=True)
-        right = _correct_terms(arrays) if "accuracy" in curves else None
-        clauses = [_model_clause(curves, arrays, right, *end) for end in ends]
+        right = _correct_terms_of_headline(arrays) if "accuracy" in curves else None
+        clauses = [_headline_clause_of_model(curves, arrays, right, *end) for end in ends]
         orbit = headline_words(arrays.group, arrays.group.identity)[1]
-        broken = _broken_quantities(arrays)
+        broken = _broken_quantities_of_headline(arrays)
         clauses = [
             "; ".join(filter(None, [text, *broken[model]]))
             or f"predictions are the same {orbit}, up to rounding"
@@ -185,7 +185,7 @@ def _higher_is_better(arrays: ScanArrays) -> bool:
     return bool(arrays.attributes(arrays.response_name("score")).get("higher_is_better", True))
 
 
-def _correct_terms(arrays: ScanArrays) -> Callable[[int], list[Array]]:
+def _correct_terms_of_headline(arrays: ScanArrays) -> Callable[[int], list[Array]]:
     """Return what reads the known terms of `correct` of a model at each element.
 
     Where they are true or false their numbers tell all, which one pass counts.
@@ -202,7 +202,7 @@ def _correct_terms(arrays: ScanArrays) -> Callable[[int], list[Array]]:
     ]
 
 
-def _model_clause(
+def _headline_clause_of_model(
     curves: Mapping[str, Array],
     arrays: ScanArrays,
     right: Callable[[int], list[Array]] | None,
@@ -238,10 +238,10 @@ def _model_clause(
         clause = f"{what[0]}{first}{what[1]} {here}, where it is worst, and {whole} {orbit}{own}"
     if "accuracy" not in curves or "confidence" not in curves:
         return clause
-    return clause + _confidence_there(arrays, model, worst)
+    return clause + _headline_on_confidence(arrays, model, worst)
 
 
-def _confidence_there(arrays: ScanArrays, model: int, worst: int) -> str:
+def _headline_on_confidence(arrays: ScanArrays, model: int, worst: int) -> str:
     """Describe the confidence at an element, and where there is nothing to be confident of."""
 
     def there(name: str) -> Array:
@@ -260,7 +260,7 @@ def _confidence_there(arrays: ScanArrays, model: int, worst: int) -> str:
     return f"{unscored}, {'and ' if missed else ''}{still}{_share(mean)} confident {where}"
 
 
-def _broken_quantities(arrays: ScanArrays) -> list[list[str]]:
+def _broken_quantities_of_headline(arrays: ScanArrays) -> list[list[str]]:
     """Describe which quantities of atoms each model breaks; the score is one alone."""
     each: dict[str, dict[str, Violation]] = {name: {} for name in arrays.models}
     for found in violations_of(arrays):

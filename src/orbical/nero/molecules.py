@@ -128,7 +128,7 @@ def violations_of(arrays: ScanArrays, names: Sequence[str] | None = None) -> lis
         found
         for model in range(len(arrays.models))
         for quantity in scanned_quantities(arrays)
-        if (found := _worst(arrays, names, model, quantity)) is not None
+        if (found := _worst_violation(arrays, names, model, quantity)) is not None
     ]
 
 
@@ -198,7 +198,7 @@ def _checked_scan(scan: Scan) -> Scan:
     return scan
 
 
-def _worst(
+def _worst_violation(
     arrays: ScanArrays, names: Sequence[str] | None, model: int, quantity: str
 ) -> Violation | None:
     def read(name: str, rows: slice = slice(None)) -> np.ndarray:
@@ -248,7 +248,7 @@ def _worst(
         _numbered_name(names, sample, numbers),
         atom,
         element,
-        _rotation_name(arrays.group, element),
+        _rotation_name_of_violation(arrays.group, element),
     )
 
 
@@ -296,7 +296,7 @@ def _atom_before_moving(group: Group, element: int, atom: int) -> int:
     return atom if rows is None else int(rows[element][atom])
 
 
-def _rotation_name(group: Group, element: int) -> str:
+def _rotation_name_of_violation(group: Group, element: int) -> str:
     """Return angle and axis of a rotation of space, and its shift in Å; otherwise its name."""
     from scipy.spatial.transform import Rotation
 

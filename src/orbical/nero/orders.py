@@ -72,12 +72,14 @@ def position_bias(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.Dataset
     for model in range(len(arrays.models)):
         predicted, probabilities, done = _chosen_options(arrays, model)
         labels = arrays.read("label")[done] if "label" in arrays else None
-        tables.append(_position_shares(predicted, probabilities, labels, orders, weights, level))
+        tables.append(
+            _position_shares_of_orders(predicted, probabilities, labels, orders, weights, level)
+        )
     names = [chr(65 + place) for place in range(orders.shape[1])]
     return table_of_models(arrays, tables, {"position": names}, level=level)
 
 
-def _position_shares(
+def _position_shares_of_orders(
     predicted: Array,
     probabilities: Array | None,
     labels: Array | None,
@@ -97,7 +99,7 @@ def _position_shares(
     table = _mean_shares("chosen", chosen, level)
     table |= _mean_shares("bias", chosen - fair, level, -at.max(0), 1 - at.min(0))
     table |= {"fair": fair.mean(0), "distance": np.asarray(np.abs(table["bias"]).sum() / 2)}
-    table["log_bias"] = _log_bias(probabilities, orders, weights)
+    table["log_bias"] = _log_bias_of_orders(probabilities, orders, weights)
     if labels is None or not (labels < count).any():
         return table
     placed = labels < count  # a tie that is right has no position
@@ -125,7 +127,7 @@ def _mean_shares(
     return with_ends(name, (np.asarray(low + width * part) for part in found))
 
 
-def _log_bias(probabilities: Array | None, orders: Array, weights: Array) -> Array:
+def _log_bias_of_orders(probabilities: Array | None, orders: Array, weights: Array) -> Array:
     """Return what a model adds to the log probability of each position, less its mean."""
     count = orders.shape[1]
     if probabilities is None or not (probabilities[..., :count] > 0).all():
@@ -250,7 +252,7 @@ def order_averages(
     size = len(arrays.group)
     numbers = {whole_number("random", number, 1) for number in random}
     drawn = [number for number in sorted(numbers) if 1 < number < size]
-    cycles = _cyclic_sets(arrays.group)
+    cycles = _cyclic_sets_of_orders(arrays.group)
     costs = {"1": 1, **{f"{number} random": number for number in drawn}}
     costs |= {"cyclic": cycles.shape[1]} if len(cycles) else {}
     costs |= {"all": size}
@@ -264,13 +266,13 @@ def order_averages(
             sets, every = _sets_of_orders(size, cost, len(labels), seed), math.comb(size, cost)
             if name == "cyclic":
                 sets, every = iter([cycles]), len(cycles)
-            each.append(_measure_averages(probabilities, labels, sets, every, bins, level))
+            each.append(_measure_order_averages(probabilities, labels, sets, every, bins, level))
         tables.append({name: np.array([one[name] for one in each]) for name in each[0]})
     means = table_of_models(arrays, tables, {"orders": [*costs]}, level=level)
     return means.assign(cost=("orders", [*costs.values()]))
 
 
-def _measure_averages(
+def _measure_order_averages(
     probabilities: Array, labels: Array, sets: Iterable[Array], every: int, bins: int, level: float
 ) -> dict[str, float]:
     """Measure the means over sets of orders `[S, k]`, which come in parts, of so many in all."""
@@ -315,7 +317,7 @@ def _sets_of_orders(size: int, number: int, questions: int, seed: int) -> Iterat
         yield draws.argpartition(number, axis=1)[:, :number]
 
 
-def _cyclic_sets(group: Group) -> Array:
+def _cyclic_sets_of_orders(group: Group) -> Array:
     """Return the sets `[S, n]` of elements of a scan that turn an order, if it has whole ones."""
     turns = cyclic_orders(group.parts["rows"].shape[1])
     if len(turns) >= len(group):

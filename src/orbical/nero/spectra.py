@@ -64,7 +64,7 @@ def enough_elements(
         True
     """
     arrays = arrays_of(scan)
-    kernels = _kernels(arrays.group)
+    kernels = _spectral_kernels(arrays.group)
     name = arrays.response_name(metric)
     moments = np.stack([_second_moment(arrays, name, place) for place in range(len(arrays.models))])
     weights = arrays.group.weights
@@ -100,7 +100,7 @@ def _second_moment(arrays: ScanArrays, name: str, model: int) -> Array:
     return total / count if count else np.full_like(total, np.nan)
 
 
-def _kernels(group: Group) -> Array:
+def _spectral_kernels(group: Group) -> Array:
     """Return dim(l) times the character of `g^-1 h` for pairs of elements, `[degree, K, K]`.
 
     Their quadratic forms in a response are its power at each degree.

@@ -90,7 +90,7 @@ def as_predictor(model: object) -> Predictor:
     if isinstance(model, Predictor):
         return model
     if isinstance(model, str | Path):
-        return _from_text(str(model))
+        return _predictor_from_text(str(model))
     adapted = hugging_face_predictor(model)
     if adapted is not None:
         return adapted
@@ -134,7 +134,7 @@ def _is_language_model(place: str) -> bool:
     return bool(place) and (Path(place).suffix == _WEIGHTS or is_causal_model(place))
 
 
-def _from_text(text: str) -> Predictor:
+def _predictor_from_text(text: str) -> Predictor:
     if text.startswith(("http://", "https://")):
         url, _, name = text.partition("#")
         return Endpoint(url, name)

@@ -101,7 +101,7 @@ class CalculatorPredictor(Predictor):
 
     def __call__(self, batch: Tree) -> Raw:
         """Return the quantities of a batch `{pos, numbers, and maybe mask, cell, pbc}`."""
-        molecules, present = _molecules(batch)
+        molecules, present = _molecules_to_calculate(batch)
         # A calculator may take derivatives by torch, which a scan of networks turns off.
         with torch.inference_mode(False), torch.enable_grad():
             answers = self._calculate(molecules)
@@ -142,7 +142,7 @@ class CalculatorPredictor(Predictor):
             ) from error
 
 
-def _molecules(batch: Tree) -> tuple[Sequence[Sized], np.ndarray]:
+def _molecules_to_calculate(batch: Tree) -> tuple[Sequence[Sized], np.ndarray]:
     """Return a batch as `ase.Atoms`, and which of its places `[N, n]` are atoms."""
     from ase import Atoms
 

@@ -94,7 +94,7 @@ DECODINGS = {
 """The decodings by name, with the thresholds that their authors use."""
 
 
-def _guessed_decoding(
+def _guessed_detector_decoding(
     shapes: Mapping[str, Sequence[object]], size: tuple[int, int] | None, classes: int | None
 ) -> str | None:
     """Return the decoding that the shapes of outputs leave no doubt about, None if there is one.
@@ -108,11 +108,11 @@ def _guessed_decoding(
         classes: the number of classes that the file names.
 
     Example:
-        >>> _guessed_decoding({"output0": [1, 84, 8400]}, (640, 640), None)
+        >>> _guessed_detector_decoding({"output0": [1, 84, 8400]}, (640, 640), None)
         'yolov8'
-        >>> _guessed_decoding({"output": [1, 25200, 85]}, (640, 640), None)
+        >>> _guessed_detector_decoding({"output": [1, 25200, 85]}, (640, 640), None)
         'yolov5'
-        >>> _guessed_decoding({"text": [1, 40, 6625]}, (48, 320), None)
+        >>> _guessed_detector_decoding({"text": [1, 40, 6625]}, (48, 320), None)
     """
     ranks = sorted(len(shape) for shape in shapes.values())
     if ranks == [1, 2, 2, 3] and any([*shape][2:] == [4] for shape in shapes.values()):
@@ -264,7 +264,7 @@ class DetectorPredictor(Wrapper):
         sides = given[1:3] if self._channels_last else given[2:]
         height, width = (side if isinstance(side, int) and side > 0 else None for side in sides)
         declared = None if height is None or width is None else (height, width)
-        self.decoding = _known_decoding(network, decoding, declared)
+        self.decoding = _known_detector_decoding(network, decoding, declared)
         self._how = DECODINGS[self.decoding]
         self.network = network
         self.size = declared or _two_sides(size)
@@ -292,7 +292,7 @@ class DetectorPredictor(Wrapper):
             raise InputError("data", "images [N, 3, H, W] for a detector", got)
         usual = _USUAL_SIZE if self._how.letterbox else (batch.shape[2], batch.shape[3])
         wanted = self.size or usual
-        images, grown, offset = _fitted(batch, wanted, self._how.letterbox)
+        images, grown, offset = _images_fitted_to_detector(batch, wanted, self._how.letterbox)
         if self._bytes:
             images = (images * 255).round().clamp(0, 255)
         if self._channels_last:
@@ -361,14 +361,14 @@ def _image_input(network: OnnxPredictor | TflitePredictor) -> tuple[Shape, str]:
     return inputs[0]
 
 
-def _known_decoding(
+def _known_detector_decoding(
     network: OnnxPredictor | TflitePredictor, given: str | None, size: tuple[int, int] | None
 ) -> str:
     if given is not None:
         check_name("decoding", given, DECODINGS)
         return given
     names, shapes = _class_names(network), network.declared_outputs
-    found = _guessed_decoding(shapes, size, None if names is None else len(names))
+    found = _guessed_detector_decoding(shapes, size, None if names is None else len(names))
     if found is None:
         why = f"because the outputs {[*shapes.values()]} leave it open"
         raise _NoDetector("decoding", f"one of {', '.join(DECODINGS)}, {why}", "None")
@@ -393,7 +393,7 @@ def _two_sides(size: object) -> tuple[int, int] | None:
     raise InputError("size", "height and width in whole pixels", repr(size))
 
 
-def _fitted(
+def _images_fitted_to_detector(
     images: Tensor, size: tuple[int, int], letterbox: bool
 ) -> tuple[Tensor, tuple[float, float], tuple[int, int]]:
     """Bring images to a size; return them, the growth in x and y, and where they begin."""

@@ -103,7 +103,9 @@ class HuggingFacePredictor(TorchPredictor):
             return raw
         size = (images.shape[-2], images.shape[-1])
         if "pred_boxes" in raw:
-            return _detections(raw["logits"], raw["pred_boxes"], len(self._labels), size)
+            return _hugging_face_detections(
+                raw["logits"], raw["pred_boxes"], len(self._labels), size
+            )
         if "logits" in raw and raw["logits"].ndim == 4:
             maps = interpolate(raw["logits"], size, mode="bilinear", align_corners=False)
             return type(raw)(**{**raw, "logits": maps})
@@ -195,7 +197,7 @@ def _class_names(given: Mapping[int, str]) -> list[str] | None:
     return None if names == [f"LABEL_{place}" for place in range(len(names))] else names
 
 
-def _detections(
+def _hugging_face_detections(
     logits: Tensor, boxes: Tensor, classes: int, size: tuple[int, int]
 ) -> dict[str, Tensor]:
     """Decode queries as the library's `post_process_object_detection` does.

@@ -123,7 +123,7 @@ class CausalLM(Predictor):
         check_name("normalize", normalize, NORMALIZATIONS)
         if isinstance(model, str | Path):
             self.source = f"{model}:{scoring}"
-            network, tokenizer = _load(Path(model).expanduser(), tokenizer)
+            network, tokenizer = _load_language_model(Path(model).expanduser(), tokenizer)
         else:
             self.source = f"{type(model).__name__}:{scoring}"
             network = model
@@ -247,7 +247,7 @@ class CausalLM(Predictor):
         return {**self.__dict__, "_scores": {}}
 
 
-def _load(path: Path, tokenizer: object) -> tuple[torch.nn.Module, Any]:
+def _load_language_model(path: Path, tokenizer: object) -> tuple[torch.nn.Module, Any]:
     """Load a model and its tokenizer from a folder or a GGUF file; no code in it is run."""
     library = import_extra("transformers", "transformers", f"the model {str(path)!r}")
     here: Json = {"local_files_only": True, "trust_remote_code": False}
@@ -341,7 +341,7 @@ class Endpoint(Predictor):
             path = "/completions"
             wanted |= {"prompt": text, "logprobs": self.top}
         try:
-            return _letter_scores(self._post(path, wanted), len(options))
+            return _letter_scores_of_endpoint(self._post(path, wanted), len(options))
         except urllib.error.HTTPError as error:
             hint = "" if error.code != 404 or self.url.endswith("/v1") else f"; try {self.url}/v1"
             return f"{words_of(error)} from {self.url}{path}{_error_message(error)}{hint}"
@@ -378,7 +378,7 @@ def _error_message(error: urllib.error.HTTPError) -> str:
         return ""
 
 
-def _letter_scores(answer: Json, count: int) -> list[float]:
+def _letter_scores_of_endpoint(answer: Json, count: int) -> list[float]:
     """Return the log-probability of each letter from the answer of an endpoint."""
     stated = answer["choices"][0].get("logprobs")
     if not stated:

@@ -48,7 +48,7 @@ def _fixed_size(shapes: Iterable[Shape]) -> int | None:
     return next((shape[0] for shape in shapes if shape and isinstance(shape[0], int)), None)
 
 
-class _Program(Predictor):
+class _ProgramInFile(Predictor):
     """A model in a file, which may be made for one batch size."""
 
     _size: int | None
@@ -73,7 +73,7 @@ class _Program(Predictor):
         return _file_hash(self.source)
 
 
-class OnnxPredictor(_Program):
+class OnnxPredictor(_ProgramInFile):
     """An ONNX file, run by onnxruntime. Needs the extra `onnx`.
 
     A batch with one tensor feeds the only input; a dictionary feeds inputs by name. One output is
@@ -119,7 +119,7 @@ class OnnxPredictor(_Program):
         for name, entry in self._inputs.items():
             if not _fits(named[name], entry.shape):
                 wanted = f"{entry.shape} for the input {name!r} of the ONNX model"
-                raise _misfit(named[name], wanted, entry.shape)
+                raise _misfit_of_model_file(named[name], wanted, entry.shape)
         return {name: _cast(named[name], entry.type) for name, entry in self._inputs.items()}
 
     def fingerprint(self) -> str | None:
@@ -146,7 +146,7 @@ def _cast(value: torch.Tensor, kind: str) -> np.ndarray:
     return cast.cpu().numpy()
 
 
-class ExportedPredictor(_Program):
+class ExportedPredictor(_ProgramInFile):
     """A program saved with `torch.export.save`, or one in memory. Loading a file runs its code.
 
     Args:
@@ -224,7 +224,7 @@ Entry = dict[str, Any]
 """What the interpreter tells about a tensor."""
 
 
-class TflitePredictor(_Program):
+class TflitePredictor(_ProgramInFile):
     """A `.tflite` file, run by LiteRT on the CPU. Needs the extra `litert`.
 
     A batch with one tensor feeds the only input; a dictionary feeds inputs by name. One output is
@@ -288,7 +288,7 @@ class TflitePredictor(_Program):
         images = [None, shape[3], shape[1], shape[2]] if len(shape) == 4 else []
         also = f", or images [N, {shape[3]}, {shape[1]}, {shape[2]}]" if images else ""
         wanted = f"{shape}{also} for the input {name!r} of the TensorFlow Lite model"
-        raise _misfit(value, wanted, shape, images)
+        raise _misfit_of_model_file(value, wanted, shape, images)
 
     def _resize(self, given: dict[str, torch.Tensor]) -> None:
         details = {entry["name"]: entry for entry in self._net.get_input_details()}
@@ -340,7 +340,7 @@ def _fits(value: torch.Tensor, shape: Shape) -> bool:
     return value.ndim == len(shape) and same
 
 
-def _misfit(value: torch.Tensor, wanted: str, *shapes: Shape) -> InputError:
+def _misfit_of_model_file(value: torch.Tensor, wanted: str, *shapes: Shape) -> InputError:
     """Return the error for inputs that fit none of the shapes, with the step that would help."""
     remedy = ""
     if value.ndim == 4:

@@ -141,7 +141,7 @@ class SklearnPredictor(Predictor):
         self.estimator = estimator
         self.source = name_of(type(estimator))
         self.outputs = "probabilities" if hasattr(estimator, "predict_proba") else None
-        if not _is_fitted(estimator):
+        if not _is_fitted_estimator(estimator):
             raise InputError("model", f"a fitted {type(estimator).__name__}", "an unfitted one")
         self._columns = _class_columns(estimator)
 
@@ -152,7 +152,7 @@ class SklearnPredictor(Predictor):
             return torch.as_tensor(self.estimator.predict(table))
         found = self.estimator.predict_proba(table)
         if isinstance(found, list):
-            return _label_probabilities(found, self.estimator.classes_)
+            return _label_probabilities_of_estimator(found, self.estimator.classes_)
         known = torch.as_tensor(found)
         if self._columns is None:
             return known
@@ -170,7 +170,7 @@ class SklearnPredictor(Predictor):
         return batch if named else batch.to_numpy()
 
 
-def _is_fitted(estimator: object) -> bool:
+def _is_fitted_estimator(estimator: object) -> bool:
     from sklearn.exceptions import NotFittedError
     from sklearn.utils.validation import check_is_fitted
 
@@ -181,7 +181,9 @@ def _is_fitted(estimator: object) -> bool:
     return True
 
 
-def _label_probabilities(found: list[np.ndarray], classes: list[np.ndarray]) -> torch.Tensor:
+def _label_probabilities_of_estimator(
+    found: list[np.ndarray], classes: list[np.ndarray]
+) -> torch.Tensor:
     """Return the probability of 1, `[N, K]`, from one table for each of K outputs."""
     for output, known in enumerate(classes):
         if not np.isin(known, (0, 1)).all():

@@ -191,7 +191,7 @@ def model_on_device(device: torch.device, module: torch.nn.Module, source: str) 
     home = held[0] if held else device
     try:
         if any(place != device for place in held):
-            _move(module, device, source)
+            _move_model(module, device, source)
         with torch.no_grad() if sharded else torch.inference_mode():
             yield
     finally:
@@ -199,7 +199,7 @@ def model_on_device(device: torch.device, module: torch.nn.Module, source: str) 
             module.to(home)
 
 
-def _move(module: torch.nn.Module, device: torch.device, source: str) -> None:
+def _move_model(module: torch.nn.Module, device: torch.device, source: str) -> None:
     try:
         module.to(device)
     except torch.OutOfMemoryError:

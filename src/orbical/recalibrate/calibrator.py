@@ -48,7 +48,7 @@ class ScoreReader(WithUsage, BaseEstimator):  # type: ignore[misc]
         if len(shape) == 1 and (reset or self.n_features_in_ == 1):  # else it is a row, refused
             X = X[:, None] if isinstance(X, Tensor) else np.reshape(X, (-1, 1))
         if isinstance(X, Tensor):
-            rows = _checked_tensor(X)
+            rows = _checked_calibrator_scores(X)
             validate_data(self, rows, reset=reset, skip_check_array=True)
         else:
             flat = np.reshape(X, (-1, shape[-1])) if len(shape) > 2 else X
@@ -56,7 +56,7 @@ class ScoreReader(WithUsage, BaseEstimator):  # type: ignore[misc]
             rows = torch.as_tensor(validate_data(self, flat, reset=reset, **checks))
         rows = both_classes(rows, logits=self.outputs == "logits")
         if self.outputs == "probabilities":
-            rows = _checked_probabilities(rows)
+            rows = _checked_calibrator_probabilities(rows)
         elif reset:  # what is fitted has been warned of
             remedy = "pass outputs='probabilities' to the constructor"
             warn_of_probabilities(rows, remedy, "X")
@@ -65,7 +65,7 @@ class ScoreReader(WithUsage, BaseEstimator):  # type: ignore[misc]
     def _read_labels(self, y: ArrayLike, outputs: Tensor, given: ArrayLike | None = None) -> Tensor:
         """Return class indices `[N]`, and record the classes, in the dtype of the labels."""
         samples, columns = len(outputs), outputs.shape[-1]
-        labels = _label_array(y, samples)
+        labels = _labels_of_calibrator(y, samples)
         if given is not None:
             self.classes_ = _column_classes(given, columns)
         elif _are_indices(labels, columns):
@@ -119,7 +119,7 @@ def read_weights(
     return tensor / tensor.sum()
 
 
-def _checked_tensor(X: Tensor) -> Tensor:
+def _checked_calibrator_scores(X: Tensor) -> Tensor:
     """Return the rows `[N, C]` of a tensor of finite scores `[..., C]`."""
     if not X.is_floating_point():
         raise InputError("X", "floating-point scores", X.dtype, remedy="pass X.float()")
@@ -132,7 +132,7 @@ def _checked_tensor(X: Tensor) -> Tensor:
     return rows
 
 
-def _checked_probabilities(rows: Tensor) -> Tensor:
+def _checked_calibrator_probabilities(rows: Tensor) -> Tensor:
     seen = single_precision(rows.detach())
     low, sums = seen.min().item(), seen.sum(-1)
     farthest = sums[(sums - 1).abs().argmax()].item()
@@ -172,7 +172,7 @@ def _places(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return index
 
 
-def _label_array(y: ArrayLike, samples: int) -> np.ndarray:
+def _labels_of_calibrator(y: ArrayLike, samples: int) -> np.ndarray:
     """Return labels of any kind as an array `[N]`."""
     if y is None:
         raise InputError(

@@ -26,7 +26,7 @@ def _centered(logits: Tensor) -> Tensor:
     return logits - logits.mean(-1, keepdim=True)
 
 
-class _Diagonal:
+class _DiagonalScaling:
     """`w * z + b`, parameters `[w, b]` of length 2 C."""
 
     def __init__(self, logits: Tensor) -> None:
@@ -47,7 +47,7 @@ class _Diagonal:
         return lambda slope: slope / diagonal
 
 
-class _Full:
+class _FullScaling:
     """`W z + b`, parameters the rows of `[W, b]`, of length C (C + 1)."""
 
     def __init__(self, logits: Tensor, weight: Tensor) -> None:
@@ -80,7 +80,7 @@ class _Full:
         return apply
 
 
-_Scores = _Diagonal | _Full
+_Scores = _DiagonalScaling | _FullScaling
 """A linear map from parameters (flat) to scores `[N, C]`, and what solving for it needs."""
 
 
@@ -111,7 +111,7 @@ def _conjugate_gradients(
     return solution
 
 
-def _curvature(
+def _curvature_of_scaling(
     scores: _Scores, probs: Tensor, weight: Tensor, penalty: Tensor
 ) -> Callable[[Tensor], Tensor]:
     """Return the Hessian of the penalized mean NLL as a map of directions."""
@@ -125,7 +125,7 @@ def _curvature(
     return product
 
 
-def _minimize(
+def _minimize_over_linear_scaling(
     scores: _Scores, labels: Tensor, weight: Tensor, identity: Tensor, penalty: Tensor
 ) -> Tensor:
     """Minimize `mean NLL + sum penalty * (parameters - identity)^2`, convex, by Newton's method.
@@ -152,7 +152,7 @@ def _minimize(
         slope += 2 * penalty * (parameters - identity)
         size = torch.linalg.vector_norm(slope).item()
         step = -_conjugate_gradients(
-            _curvature(scores, probs, weight, penalty),
+            _curvature_of_scaling(scores, probs, weight, penalty),
             slope,
             scores.preconditioner(probs * (1 - probs) * weight[:, None], penalty),
             min(0.1, math.sqrt(size)) * size,
@@ -185,7 +185,7 @@ def _separable() -> InputError:
     )
 
 
-def _all_classes(labels: Tensor, classes: int) -> None:
+def _check_all_classes_for_scaling(labels: Tensor, classes: int) -> None:
     """Refuse an absent class: without a penalty on shifts, its shift has no optimum."""
     absent = (torch.bincount(labels, minlength=classes) == 0).nonzero()[:, 0].tolist()
     if absent:
@@ -238,10 +238,12 @@ class VectorScaling(Calibrator):
         scores = _centered(self._logits(outputs).double())
         classes = scores.shape[-1]
         if strength == 0:
-            _all_classes(labels, classes)
+            _check_all_classes_for_scaling(labels, classes)
         identity = torch.cat([scores.new_ones(classes), scores.new_zeros(classes)])
         penalty = torch.full_like(identity, strength / classes)
-        best = _minimize(_Diagonal(scores), labels, weight, identity, penalty)
+        best = _minimize_over_linear_scaling(
+            _DiagonalScaling(scores), labels, weight, identity, penalty
+        )
         self.scale_, shift = best.view(2, classes).cpu().numpy()
         self.shift_ = shift - shift.mean()
 
@@ -311,13 +313,15 @@ class MatrixScaling(Calibrator):
         scores = self._features(outputs.double())
         classes = scores.shape[-1]
         if intercept == 0:
-            _all_classes(labels, classes)
+            _check_all_classes_for_scaling(labels, classes)
         eye = torch.eye(classes, dtype=scores.dtype, device=scores.device)
         square = eye * (diagonal / classes) + (1 - eye) * (off / (classes * (classes - 1)))
         column = scores.new_zeros(classes, 1)
         penalty = torch.cat([square, column + intercept / classes], dim=1).flatten()
         identity = torch.cat([eye, column], dim=1).flatten()
-        best = _minimize(_Full(scores, weight), labels, weight, identity, penalty)
+        best = _minimize_over_linear_scaling(
+            _FullScaling(scores, weight), labels, weight, identity, penalty
+        )
         found = best.view(classes, classes + 1).cpu().numpy()
         self.weight_, self.shift_ = found[:, :-1], found[:, -1]
 

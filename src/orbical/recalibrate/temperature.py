@@ -42,7 +42,7 @@ class _Pass(NamedTuple):
     gap: float  # E[max z - z_label], 0 if and only if every label has the largest logit
 
 
-def _pass(logits: Tensor, labels: Tensor, weight: Tensor, inverse: float) -> _Pass:
+def _pass_at_temperature(logits: Tensor, labels: Tensor, weight: Tensor, inverse: float) -> _Pass:
     """Evaluate slope and curvature in one softmax pass; rows in their dtype, totals in float64."""
     rows, classes = logits.shape
     size = max(1, (_BLOCK if logits.device.type == "cpu" else 1 << 26) // classes)
@@ -60,7 +60,9 @@ def _pass(logits: Tensor, labels: Tensor, weight: Tensor, inverse: float) -> _Pa
     return _Pass(*total.tolist())
 
 
-def _minimize(evaluate: Callable[[float], _Pass], start: float, accuracy: float) -> float:
+def _minimize_over_temperature(
+    evaluate: Callable[[float], _Pass], start: float, accuracy: float
+) -> float:
     """Newton's method in b = 1/T between bounds that every pass narrows, for a convex NLL.
 
     A Newton step from where the NLL exceeds its minimum by `excess` leaves about
@@ -96,7 +98,9 @@ def _minimize(evaluate: Callable[[float], _Pass], start: float, accuracy: float)
     raise InputError("X", "scores in a usable range", "no optimal temperature in 200 steps")
 
 
-def _fit_inverse(logits: Tensor, labels: Tensor, weight: Tensor, start: float | None) -> float:
+def _fit_inverse_temperature(
+    logits: Tensor, labels: Tensor, weight: Tensor, start: float | None
+) -> float:
     """Minimize the NLL from a start; without one, from where logits have unit deviation."""
     step = max(1, len(logits) // _PILOT)
     pilot, pilot_labels = logits[::step].contiguous(), labels[::step].contiguous()
@@ -111,11 +115,15 @@ def _fit_inverse(logits: Tensor, labels: Tensor, weight: Tensor, start: float | 
     if start is None:
         start = 1 / deviation if deviation > 0 else 1.0
     if step > 1:
-        found = _minimize(
-            lambda inverse: _pass(pilot, pilot_labels, pilot_weight, inverse), start, 1e-6
+        found = _minimize_over_temperature(
+            lambda inverse: _pass_at_temperature(pilot, pilot_labels, pilot_weight, inverse),
+            start,
+            1e-6,
         )
         start = found if 0 < found < math.inf else start  # all rows decide on a limit
-    return _minimize(lambda inverse: _pass(logits, labels, weight, inverse), start, 1e-17)
+    return _minimize_over_temperature(
+        lambda inverse: _pass_at_temperature(logits, labels, weight, inverse), start, 1e-17
+    )
 
 
 class Temperature(Calibrator):
@@ -157,7 +165,7 @@ class Temperature(Calibrator):
 
     def _fit(self, outputs: Tensor, labels: Tensor, weight: Tensor) -> None:
         start = 1.0 if self.outputs == "probabilities" else None  # near it, if they mean anything
-        inverse = _fit_inverse(self._logits(outputs), labels, weight, start)
+        inverse = _fit_inverse_temperature(self._logits(outputs), labels, weight, start)
         if inverse in _LIMITS:
             warnings.warn(_LIMITS[inverse], ConvergenceWarning, stacklevel=callers_level())
         self.temperature_ = 1 / inverse if inverse else math.inf

@@ -188,7 +188,7 @@ def scan(
         timeout=timeout,
     )
     if crew is not None or part is not None:
-        _check_shared(path, recipe)
+        _check_shared_scan(path, recipe)
     with stoppable(out is not None), ExitStack() as stack:
         work: Runner | Remote
         if crew is None or path is None:
@@ -196,10 +196,10 @@ def scan(
         else:
             work = stack.enter_context(remote_recipe(recipe, crew, path))
         if isinstance(work, Runner) and part is None and (overwrite or not taken):
-            _checked_facts(recipe, work.specs)
+            _checked_facts_of_scan(recipe, work.specs)
             work.begin()
         record, specs = work.describe()
-        facts = _checked_facts(recipe, specs)
+        facts = _checked_facts_of_scan(recipe, specs)
         remove_leftovers(path)
         # Only now: a mistake above must not cost the result that is overwritten.
         new = partial(create, path, record, specs, recipe.group, facts, overwrite)
@@ -207,7 +207,7 @@ def scan(
             continue_scan, given=record, specs=specs, facts=facts, recipe=recipe, part=share
         )
         if part is not None and path is not None:
-            store, size = _shared(stack, path, share, new, known)
+            store, size = _shared_scan(stack, path, share, new, known)
         elif taken and not overwrite:
             stack.enter_context(locked(path))
             store = open_store(path)  # type: ignore[arg-type]
@@ -218,7 +218,7 @@ def scan(
         store.durable = durable
         if not store.record.data.confirms(record.data):
             check_finished_samples(store, recipe, share)
-        _fill(store, work, list(recipe.models), share, size, progress)
+        _fill_scan(store, work, list(recipe.models), share, size, progress)
     result = Scan(store if path is None else open_store(path))
     warn_of_failures(result, recipe.models)
     return result
@@ -240,7 +240,7 @@ def _opened_for_scan(path: Path) -> Store:
         raise StoreError(text if "overwrite=True" in text else f"{text}; {remedy}") from error
 
 
-def _check_shared(path: Path | None, recipe: Recipe) -> None:
+def _check_shared_scan(path: Path | None, recipe: Recipe) -> None:
     """Refuse a store or data that several processes cannot share."""
     if path is None or getattr(path, "protocol", "") == "memory":
         given = "none" if path is None else repr(str(path))
@@ -254,7 +254,7 @@ def _check_shared(path: Path | None, recipe: Recipe) -> None:
         )
 
 
-def _shared(
+def _shared_scan(
     stack: ExitStack,
     path: Path,
     part: Part,
@@ -277,7 +277,7 @@ def _shared(
     return store, known(store)
 
 
-def _checked_facts(recipe: Recipe, specs: Mapping[str, ArraySpec]) -> dict[str, Fixed]:
+def _checked_facts_of_scan(recipe: Recipe, specs: Mapping[str, ArraySpec]) -> dict[str, Fixed]:
     """Return the facts about the samples, if no coordinate of the group is named as a result."""
     group, facts = recipe.group, sample_facts(recipe, specs)
     names = {*specs, *facts, "model", "sample", "label", "weight", "name"}
@@ -291,7 +291,7 @@ def _checked_facts(recipe: Recipe, specs: Mapping[str, ArraySpec]) -> dict[str, 
     return facts
 
 
-def _fill(
+def _fill_scan(
     store: Store,
     work: Runner | Remote,
     asked: list[str],

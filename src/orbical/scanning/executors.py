@@ -235,7 +235,7 @@ def crew_of(executor: object, devices: str | Sequence[str] | None) -> Crew | Non
     if devices is not None:
         if executor is not None:
             raise InputError("devices", "no devices with an executor", "both")
-        return Pool(None, partial(_pool_on, _listed(devices)))
+        return Pool(None, partial(_pool_on, _listed_executor_devices(devices)))
     if executor is None:
         return None
     if type(executor).__module__.startswith("distributed.") and hasattr(executor, "scheduler_info"):
@@ -249,7 +249,7 @@ def crew_of(executor: object, devices: str | Sequence[str] | None) -> Crew | Non
     return Pool(executor)
 
 
-def _listed(devices: str | Sequence[str]) -> list[str]:
+def _listed_executor_devices(devices: str | Sequence[str]) -> list[str]:
     if devices == "all":
         found = [f"cuda:{number}" for number in range(torch.cuda.device_count())]
         if not found:

@@ -40,7 +40,7 @@ def probe_model_for_scan(sweep: Sweep, name: str, first: Tree, target: Tensor | 
     """Run a model on a few inputs, twice: the shape of its outputs, and whether they repeat."""
     elements = sweep.group[:PROBE_ELEMENTS]
     first = tree_map(lambda leaf: leaf.to(sweep.device), first)
-    moved = _moved(sweep.task.input, elements, first)
+    moved = _moved_probe(sweep.task.input, elements, first)
     inputs = sweep.prepared(moved)
     count = len(next(leaves(first)))
     raw = sweep.answer(name, inputs)
@@ -57,8 +57,8 @@ def probe_model_for_scan(sweep: Sweep, name: str, first: Tree, target: Tensor | 
         ) from None
     if target is not None:
         sweep.task.check_range(target, outputs)
-    steady = _is_steady(sweep, name, raw, outputs, moved, elements)
-    _warn_of_probabilities(sweep, name, raw)
+    steady = _probe_is_steady(sweep, name, raw, outputs, moved, elements)
+    _warn_of_probed_probabilities(sweep, name, raw)
     return {
         "outputs": outputs,
         "raw": raw,
@@ -71,7 +71,7 @@ def probe_model_for_scan(sweep: Sweep, name: str, first: Tree, target: Tensor | 
     }
 
 
-def _is_steady(
+def _probe_is_steady(
     sweep: Sweep, name: str, raw: object, outputs: Tree, moved: Tree, elements: Elements
 ) -> bool:
     """Check whether a model repeats its outputs; warn if not, or if they depend on the batch.
@@ -137,7 +137,7 @@ def _share_of_change(first: Tensor, second: Tensor) -> float:
     return float(change.max() / scale.max().clamp_min(1e-30)) if change.numel() else 0.0
 
 
-def _moved(action: Action, elements: Elements, first: Tree) -> Tree:
+def _moved_probe(action: Action, elements: Elements, first: Tree) -> Tree:
     """Move a few inputs; what an action of the user does wrong is said before any work."""
     name, shapes = type(action).__name__, [tuple(leaf.shape) for leaf in leaves(first)]
     given = ", ".join(map(str, shapes))
@@ -163,7 +163,7 @@ def _moved(action: Action, elements: Elements, first: Tree) -> Tree:
     return moved
 
 
-def _warn_of_probabilities(sweep: Sweep, name: str, raw: object) -> None:
+def _warn_of_probed_probabilities(sweep: Sweep, name: str, raw: object) -> None:
     """Warn if what is read as logits looks like probabilities, which would be normalized twice.
 
     Logits of several labels that all lie in 0 .. 1 would also predict every label of every sample.
@@ -196,7 +196,7 @@ def array_specs(
     number, size = len(samples), len(sweep.group)
     specs: dict[str, ArraySpec] = {}
     for model, probe in probes.items():
-        for name, spec in _model_specs(sweep, target, model, probe, number).items():
+        for name, spec in _specs_of_probed_model(sweep, target, model, probe, number).items():
             known = specs.setdefault(name, spec)
             expected, got = (one.attributes.get(CLASSES) for one in (known, spec))
             if expected != got:
@@ -229,7 +229,7 @@ def array_specs(
     return specs
 
 
-def _model_specs(
+def _specs_of_probed_model(
     sweep: Sweep, target: Tensor | None, model: str, probe: Json, number: int
 ) -> dict[str, ArraySpec]:
     """Return the shapes and types of one model's variables for `number` samples."""
@@ -316,7 +316,7 @@ def sample_facts(recipe: Recipe, results: Mapping[str, ArraySpec]) -> dict[str, 
         found["name"] = Fixed(("sample",), recipe.samples.names, about)
     classes = getattr(recipe.task, "classes", None)
     if isinstance(classes, list):  # a task of the user's may mean a number by it
-        _check_classes(classes, results)
+        _check_probed_classes(classes, results)
         about = {"meaning": "class names", "units": "", "long_name": "name of the class"}
         found["class_name"] = Fixed(("class",), np.array(classes), about)
     declared = recipe.task.variables(True)  # a score that is none would look like one
@@ -336,7 +336,7 @@ def sample_facts(recipe: Recipe, results: Mapping[str, ArraySpec]) -> dict[str, 
     return found
 
 
-def _check_classes(classes: Sequence[str], results: Mapping[str, ArraySpec]) -> None:
+def _check_probed_classes(classes: Sequence[str], results: Mapping[str, ArraySpec]) -> None:
     """Refuse names of another number of classes than the models have."""
     for spec in results.values():
         sizes = dict(zip(spec.dims, spec.shape, strict=True))

@@ -20,7 +20,7 @@ def scan_progress_bar(
     A function in place of a bar is called with the evaluations done and their total.
     """
     if callable(shown):
-        yield _counter(total, done, shown)
+        yield _progress_counter(total, done, shown)
         return
     if not shown:
         yield lambda inputs: None
@@ -58,7 +58,9 @@ def scan_progress_bar(
         yield advance
 
 
-def _counter(total: int, done: int, told: Callable[[int, int], None]) -> Callable[[int], None]:
+def _progress_counter(
+    total: int, done: int, told: Callable[[int, int], None]
+) -> Callable[[int], None]:
     finished = done
 
     def advance(inputs: int) -> None:

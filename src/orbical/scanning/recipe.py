@@ -101,7 +101,7 @@ def plan(
 
     Files of images that are `known` from the store to continue are not looked at again.
     """
-    named = _named_models(models)
+    named = _named_models_of_recipe(models)
     predictors = {name: _as_named(name, model) for name, model in named.items()}
     given_group = None if group is None else as_group(group)
     task = _reading(as_task(task), read)
@@ -113,11 +113,11 @@ def plan(
         samples.source.check()
     _check_kind(task, samples.source.usual_task)
     first_inputs = samples.first(PROBE_SAMPLES)[0]
-    task = _with_classes(task, samples).for_inputs(first_inputs, samples.source.action)
+    task = _recipe_task_with_classes(task, samples).for_inputs(first_inputs, samples.source.action)
     plain = given_group or as_group(task.usual_group(first_inputs))
     first, first_target, target = checked_data(samples, plain, task)
     acting = task.on_outputs(plain)
-    kept = _checked_keep(keep, task)
+    kept = _checked_keep_of_recipe(keep, task)
     prepare = checked_preprocessing(preprocess, first)
     if batch_size != "auto":
         batch_size = whole_number("batch_size", batch_size, 1, "'auto' or ")
@@ -188,20 +188,20 @@ def _check_kind(task: Task, usual: str | None) -> None:
         )
 
 
-def _with_classes(task: Task, samples: Samples) -> Task:
+def _recipe_task_with_classes(task: Task, samples: Samples) -> Task:
     """Return a task that knows the class names of the data, if it has none of its own."""
     if samples.source.classes is None or not hasattr(task, "classes"):
         return task
     of_data = [str(name) for name in samples.source.classes]
     if task.classes is not None:
-        _check_order(task.classes, of_data)
+        _check_class_order_of_recipe(task.classes, of_data)
         return task
     named = copy.copy(task)
     named.classes = of_data
     return named
 
 
-def _check_order(classes: Sequence[str], of_data: Sequence[str]) -> None:
+def _check_class_order_of_recipe(classes: Sequence[str], of_data: Sequence[str]) -> None:
     """Refuse names of which the data number one differently; names they do not have are display."""
     places = {name: place for place, name in enumerate(of_data)}
     for place, name in enumerate(classes):
@@ -215,7 +215,7 @@ def _check_order(classes: Sequence[str], of_data: Sequence[str]) -> None:
             )
 
 
-def _named_models(models: object) -> Json:
+def _named_models_of_recipe(models: object) -> Json:
     if isinstance(models, list | tuple):
         raise InputError(
             "models", "a model or a dictionary of names and models", f"a {type(models).__name__}"
@@ -253,7 +253,7 @@ def _as_named(name: str, model: object) -> Predictor:
         raise error.about(f"model {name!r}") from error
 
 
-def _checked_keep(keep: str | Iterable[str], task: Task) -> frozenset[str]:
+def _checked_keep_of_recipe(keep: str | Iterable[str], task: Task) -> frozenset[str]:
     if keep is None or not isinstance(keep, Iterable):
         raise InputError("keep", "the names of what to store", repr(keep))
     texts = [keep] if isinstance(keep, str) else keep
@@ -297,7 +297,7 @@ def scan_part(given: str | None, environment: Mapping[str, str] = os.environ) ->
     if given is None:
         return WHOLE
     if given == "auto":
-        return _from_environment(environment)
+        return _scan_part_from_environment(environment)
     found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", given) if isinstance(given, str) else None
     if found is None or not 1 <= int(found[1]) <= int(found[2]):
         raise InputError("part", "'auto' or i/n with i from 1 to n, such as 3/16", repr(given))
@@ -317,7 +317,7 @@ _SCHEDULERS = {  # the number of a task, the first, the last and their step; or 
 }
 
 
-def _from_environment(environment: Mapping[str, str]) -> Part:
+def _scan_part_from_environment(environment: Mapping[str, str]) -> Part:
     """Return the part of this task, by what its scheduler tells it."""
     known = {name: int(text) for name, text in environment.items() if _is_count(text)}
     found = [

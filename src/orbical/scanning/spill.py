@@ -75,11 +75,11 @@ def spilled_recipe(recipe: Recipe, out: Path) -> Iterator[Ticket]:
         with explained_store_errors(repr(str(folder)), "cannot be written"):
             if is_remote(out):
                 with tempfile.TemporaryDirectory() as here:
-                    _write(recipe, Path(here))
+                    _write_spilled_recipe(recipe, Path(here))
                     for file in Path(here).iterdir():
                         folder.fs.put_file(str(file), (folder / file.name).path)  # type: ignore[attr-defined]
             else:
-                _write(recipe, folder)
+                _write_spilled_recipe(recipe, folder)
         yield ticket
     finally:
         ticket.forget()
@@ -108,7 +108,7 @@ def _prefix(out: Path) -> str:
     return f".{out.name[:100]}.recipe."
 
 
-def _write(recipe: Recipe, folder: Path) -> None:
+def _write_spilled_recipe(recipe: Recipe, folder: Path) -> None:
     building = folder / f"{_FILE}.partial"
     with building.open("wb") as file:
         try:
@@ -116,17 +116,17 @@ def _write(recipe: Recipe, folder: Path) -> None:
         except OSError:
             raise
         except Exception as error:
-            raise _unsendable(recipe, error) from error
+            raise _unsendable_recipe(recipe, error) from error
     building.rename(folder / _FILE)
 
 
 def _read(folder: Path) -> Recipe:
     with (folder / _FILE).open("rb") as file:
-        recipe: Recipe = _Reader(file, folder).load()
+        recipe: Recipe = _SpilledReader(file, folder).load()
     return recipe
 
 
-def _unsendable(recipe: Recipe, error: Exception) -> InputError:
+def _unsendable_recipe(recipe: Recipe, error: Exception) -> InputError:
     """Return the error that names the part that cannot be sent to another process."""
     why = f"{type(error).__name__}: {words_of(error)}"[:200]
     for name, model in recipe.models.items():
@@ -176,7 +176,7 @@ class _Spiller(cloudpickle.Pickler):  # type: ignore[misc]
         return name
 
 
-class _Reader(pickle.Unpickler):
+class _SpilledReader(pickle.Unpickler):
     """Reads what `_Spiller` wrote, from the folder where it is now."""
 
     def __init__(self, file: Any, folder: Path) -> None:

@@ -128,7 +128,7 @@ class Runner:
 @contextmanager
 def ready_scan_units(recipe: Recipe) -> Iterator[Runner]:
     """Make a recipe ready in this thread; each process probes, since it holds its own models."""
-    device = _choose_device(recipe.device)
+    device = _device_of_units(recipe.device)
     with ExitStack() as stack:
         stack.callback(torch.set_num_threads, torch.get_num_threads())
         torch.set_num_threads(recipe.threads)
@@ -161,7 +161,7 @@ def ready_scan_units(recipe: Recipe) -> Iterator[Runner]:
             inputs, outputs = numbers_per_sample(recipe.first), sweep.output_numbers
             least = _choose_batch_size(max(outputs, _MAPS_HELD * inputs), device)
             most = min(size, _choose_batch_size(max(outputs, inputs), device))
-            sweep.batch_size = max(least, min(most, _most_by_memory(sweep, recipe)))
+            sweep.batch_size = max(least, min(most, _most_units_by_memory(sweep, recipe)))
         yield Runner(recipe, sweep, probes)
 
 
@@ -214,7 +214,7 @@ def commit_scan_unit(store: Store, runner: Runner, chunk: int, unit: Unit) -> No
         store.finish(model, chunk, values, failures, sweep.batch_size)
 
 
-def _choose_device(device: str) -> torch.device:
+def _device_of_units(device: str) -> torch.device:
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     refused = InputError("device", "'auto' or a torch device of this machine", repr(device))
@@ -234,7 +234,7 @@ def _choose_device(device: str) -> torch.device:
     return chosen
 
 
-def _most_by_memory(sweep: Sweep, recipe: Recipe) -> int:
+def _most_units_by_memory(sweep: Sweep, recipe: Recipe) -> int:
     """Return how many inputs a model can take, by the memory that the probes took.
 
     On a CPU it is not known: a model that returns maps holds many more numbers than an input has.

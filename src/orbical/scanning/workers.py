@@ -46,17 +46,17 @@ class Order:
 
 def describe_in_worker(ticket: Ticket) -> tuple[Record, dict[str, ArraySpec], list[str]]:
     """Describe a scan from what its models answer here: record, arrays, and their warnings."""
-    return _at_desk(ticket, lambda desk: (*desk.runner.describe(), desk.warnings))
+    return _at_worker_desk(ticket, lambda desk: (*desk.runner.describe(), desk.warnings))
 
 
 def prepare_worker(ticket: Ticket, models: tuple[ModelEntry, ...]) -> None:
     """Make a recipe ready in this process; an error names the process."""
-    _at_desk(ticket, lambda desk: desk.compare(models))
+    _at_worker_desk(ticket, lambda desk: desk.compare(models))
 
 
 def run_in_worker(ticket: Ticket, order: Order) -> None:
     """Run a unit and write its results."""
-    _at_desk(ticket, lambda desk: desk.run(order))
+    _at_worker_desk(ticket, lambda desk: desk.run(order))
 
 
 def start_worker(initializer: Callable[..., object] | None, arguments: tuple[object, ...]) -> None:
@@ -71,7 +71,7 @@ def take_worker_device(devices: Any) -> None:
     _here.device = devices.get()
 
 
-class _Desk:
+class _WorkerDesk:
     """The thread of this process in which the models of one recipe live and work.
 
     Units of a process run one after another: inference mode belongs to a thread, and not every
@@ -86,7 +86,7 @@ class _Desk:
         self._stores: dict[Path, Store] = {}
         self.warnings: list[str] = []
 
-    def do(self, work: Callable[[_Desk], T]) -> T:
+    def do(self, work: Callable[[_WorkerDesk], T]) -> T:
         """Do work in the thread, in the folder that import paths and files are relative to."""
 
         def there() -> T:
@@ -100,9 +100,9 @@ class _Desk:
     def runner(self) -> Runner:
         """The recipe, made ready on first use."""
         if self._runner is None:
-            with _named_errors(), warnings.catch_warnings(record=True) as caught:
+            with _named_worker_errors(), warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                _check_versions(self.ticket)
+                _check_worker_versions(self.ticket)
                 if self.ticket.origin not in sys.path:
                     sys.path.insert(0, self.ticket.origin)
                 recipe = self.ticket.load()
@@ -156,21 +156,21 @@ class _Here:
     """The state of this process: a desk for the recipe in use, and the device it was given."""
 
     lock: threading.Lock
-    desk: _Desk | None = None
+    desk: _WorkerDesk | None = None
     device: str | None = None
 
 
 _here = _Here(threading.Lock())
 
 
-def _at_desk(ticket: Ticket, work: Callable[[_Desk], T]) -> T:
+def _at_worker_desk(ticket: Ticket, work: Callable[[_WorkerDesk], T]) -> T:
     with _here.lock:
         if _here.desk is None or _here.desk.ticket != ticket:
             if _here.desk is not None:
                 _here.desk.leave()
             else:
                 end_with_parent(_forget_recipe)
-            _here.desk = _Desk(ticket)
+            _here.desk = _WorkerDesk(ticket)
             _ignore_ctrl_c()
         desk = _here.desk
     return desk.do(work)
@@ -194,7 +194,7 @@ def _own_name() -> str:
 
 
 @contextmanager
-def _named_errors() -> Iterator[None]:
+def _named_worker_errors() -> Iterator[None]:
     """Name this process in the errors of its start."""
     here = f"worker {_own_name()}"
     try:
@@ -214,7 +214,7 @@ def _named_errors() -> Iterator[None]:
         ) from error
 
 
-def _check_versions(ticket: Ticket) -> None:
+def _check_worker_versions(ticket: Ticket) -> None:
     for (name, theirs), (_, own) in zip(ticket.versions, worker_versions(), strict=True):
         if theirs != own:
             raise InputError(

@@ -301,11 +301,11 @@ def responses(scan: Scan | xr.Dataset, metric: str = "score") -> xr.DataArray:
         values = values.astype(np.float32).where(data[FINISHED].notnull())
     values = values.transpose("model", "sample", "element", missing_dims="ignore")
     values.name = name
-    values.attrs = _about(data, group, name)
+    values.attrs = _about_block_variable(data, group, name)
     return values
 
 
-def _about(data: xr.Dataset, group: Group, name: str) -> Json:
+def _about_block_variable(data: xr.Dataset, group: Group, name: str) -> Json:
     """Return the attributes that a figure of these responses needs."""
     about: Json = {
         "metric": name,

@@ -329,10 +329,10 @@ def parsed_unit(content: bytes | None, key: UnitKey, origin: str) -> UnitFile | 
         unit = UnitFile(**unsealed_json(content or b""))
     except (ValueError, TypeError, RecursionError):
         return None
-    return unit if (unit.key, unit.origin) == (key, origin) and _is_sound(unit) else None
+    return unit if (unit.key, unit.origin) == (key, origin) and _unit_is_sound(unit) else None
 
 
-def _is_sound(unit: UnitFile) -> bool:
+def _unit_is_sound(unit: UnitFile) -> bool:
     """Check the types of what a file holds; its hash may be right all the same."""
     return (
         isinstance(unit.files, dict)

@@ -54,7 +54,7 @@ def create(
     """
     fixed = fixed_arrays(record.names, group, facts)
     if path is None:
-        return _filled(MemoryStore(), record, specs, group, fixed)
+        return _filled_on_creation(MemoryStore(), record, specs, group, fixed)
     with ExitStack() as stack, explained_store_errors(repr(str(path)), "cannot be created"):
         if is_remote(path):
             there = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -63,7 +63,7 @@ def create(
             there = stack.enter_context(temporary_folder(path))
         building = there / "new"
         building.mkdir()
-        _filled(CheckedStore.at(building), record, specs, group, fixed)
+        _filled_on_creation(CheckedStore.at(building), record, specs, group, fixed)
         replaced = overwrite and exists(path)
         if is_remote(path):
             if replaced:
@@ -103,7 +103,7 @@ def _created_by_another(path: Path) -> StoreError:
     )
 
 
-def _filled(
+def _filled_on_creation(
     files: CheckedStore | MemoryStore,
     record: Record,
     specs: Mapping[str, ArraySpec],

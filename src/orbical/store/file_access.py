@@ -229,7 +229,7 @@ def temporary_folder(path: Path) -> Iterator[Path]:
             folder = Path(tempfile.mkdtemp(prefix=_hidden(path), dir=path.parent))
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
             try:
-                stack.enter_context(_lock(path, folder, None))
+                stack.enter_context(_lock_file(path, folder, None))
             except StoreError:
                 if folder.exists():
                     raise
@@ -244,7 +244,7 @@ def remove_leftovers(path: Path | None) -> None:
         return
     for other in path.parent.glob(f"{glob.escape(_hidden(path))}*"):
         if other.is_dir():
-            with suppress(StoreError), _lock(other, other, "taken") as held:
+            with suppress(StoreError), _lock_file(other, other, "taken") as held:
                 if held:  # until it is gone, so that nobody begins to use it
                     shutil.rmtree(other, ignore_errors=True)
 
@@ -263,7 +263,7 @@ def locked(path: Path | None, shared: bool = False) -> Iterator[None]:
         yield
         return
     taken = f"{str(path)!r} is being written by another scan; wait until it ends"
-    with _lock(path, path, taken, shared):
+    with _lock_file(path, path, taken, shared):
         yield
 
 
@@ -292,7 +292,7 @@ def claimed_part(path: Path, part: str) -> Iterator[None]:
                 )
         own.touch()
     busy = f"part {part} of {str(path)!r} is being scanned by another process"
-    with _lock(path, own, f"{busy}; wait until it ends"):
+    with _lock_file(path, own, f"{busy}; wait until it ends"):
         try:
             yield
         finally:
@@ -314,12 +314,12 @@ def in_turn(path: Path | None) -> Iterator[None]:
 @contextmanager
 def waiting_lock(folder: Path) -> Iterator[None]:
     """Wait until no other process or thread has locked a folder, and lock it."""
-    with _lock(folder, folder, None):
+    with _lock_file(folder, folder, None):
         yield
 
 
 @contextmanager
-def _lock(path: Path, place: Path, taken: str | None, shared: bool = False) -> Iterator[bool]:
+def _lock_file(path: Path, place: Path, taken: str | None, shared: bool = False) -> Iterator[bool]:
     """Lock a file or a folder; raise `taken` if another process has done so, or else wait.
 
     Yields whether it is locked: some file systems have no locks.
@@ -344,7 +344,7 @@ def _lock(path: Path, place: Path, taken: str | None, shared: bool = False) -> I
 
 def _is_free(place: Path) -> bool:
     try:
-        with _lock(place, place, "taken"):
+        with _lock_file(place, place, "taken"):
             return True
     except StoreError:
         return not place.exists()

@@ -86,10 +86,10 @@ class Fixed:
 
 def fixed_arrays(models: list[str], group: Group, facts: Mapping[str, Fixed]) -> dict[str, Fixed]:
     """Return all that is written once: coordinates, what is known about samples, the group."""
-    return {**_coordinates(models, group), **facts, **_group_arrays(group)}
+    return {**_coordinates_in_layout(models, group), **facts, **_group_arrays(group)}
 
 
-def _coordinates(models: list[str], group: Group) -> dict[str, Fixed]:
+def _coordinates_in_layout(models: list[str], group: Group) -> dict[str, Fixed]:
     found = {"model": ("model", np.array(models))}
     found |= {name: ("element", np.asarray(values)) for name, values in group.coords.items()}
     found["weight"] = ("element", group.weights)
@@ -130,7 +130,7 @@ def result_metadata(spec: ArraySpec, chunk: int) -> Json:
         min(sizes.get(dim, size), max(size, 1))
         for dim, size in zip(spec.dims, spec.shape, strict=True)
     )
-    return _metadata(spec, chunks)
+    return _array_metadata_in_layout(spec, chunks)
 
 
 def fixed_metadata(fixed: Fixed) -> Json:
@@ -141,10 +141,10 @@ def fixed_metadata(fixed: Fixed) -> Json:
     dtype = "string" if few.dtype.kind in "UO" else few.dtype.newbyteorder("=").name
     chunks = (first, *(max(1, size) for size in few.shape[1:]))
     spec = ArraySpec(fixed.dims, (count, *few.shape[1:]), dtype, fixed.attributes)
-    return _metadata(spec, chunks)
+    return _array_metadata_in_layout(spec, chunks)
 
 
-def _metadata(spec: ArraySpec, chunks: tuple[int, ...]) -> Json:
+def _array_metadata_in_layout(spec: ArraySpec, chunks: tuple[int, ...]) -> Json:
     """Return the metadata of an array, as Zarr's specification has them."""
     text = spec.dtype == "string"
     size = 1 if text else np.dtype(spec.dtype).itemsize

@@ -56,13 +56,13 @@ class Scan:
             self.group = read_group(store.nodes["group"], store.read_fixed)
             if self.group.fingerprint() != self.record.group.fingerprint:
                 raise StoreError(f"{store.name} is damaged: its group does not match its record")
-        _warn_of_lost_flags(store)
+        _warn_of_lost_flags_of_scan(store)
 
     @cached_property
     def data(self) -> xr.Dataset:
         """The labeled data set, made when it is first used: a scan of seconds need not wait."""
         with explained_store_errors(self._store.name, _DAMAGED):
-            return _dataset(self._store)
+            return _dataset_of_scan(self._store)
 
     @property
     def models(self) -> list[str]:
@@ -187,7 +187,7 @@ class Scan:
         return f"Scan({self.record.task.name}, {self.group.spec}: {axes}, {state})"
 
 
-def _warn_of_lost_flags(store: Store) -> None:
+def _warn_of_lost_flags_of_scan(store: Store) -> None:
     from .verification import units_without_mark
 
     lost = units_without_mark(store)
@@ -200,7 +200,7 @@ def _warn_of_lost_flags(store: Store) -> None:
         )
 
 
-def _dataset(store: Store) -> xr.Dataset:
+def _dataset_of_scan(store: Store) -> xr.Dataset:
     from .checksums import zarr_settings
 
     chunks = {"sample": _rows_at_once(store)}

@@ -56,7 +56,7 @@ def _everywhere(chunk: int) -> bool:
     return True
 
 
-def _damages(
+def _verified_damages(
     store: Store, look: Callable[[Path, Sizes, Files], Faults], own: Callable[[int], bool]
 ) -> Iterator[Damage]:
     """Find the files with a fault, of what is written once and of the units in `own` chunks."""
@@ -72,10 +72,10 @@ def _damages(
             continue
         files = [(store.chunk_key(name, *unit), known) for name, known in mark.files.items()]
         yield from (Damage(key, why, unit) for key, why in look(store.path, sizes, files))
-    yield from _other_metadata(store)
+    yield from _damaged_metadata(store)
 
 
-def _absent(store: Store, own: Callable[[int], bool]) -> Iterator[Damage]:
+def _absent_files(store: Store, own: Callable[[int], bool]) -> Iterator[Damage]:
     """Find what a list of a bucket lacks: it loses no part of an object, so nothing is read."""
     assert store.path is not None
     sizes = file_sizes_below(store.path)
@@ -90,7 +90,7 @@ def _absent(store: Store, own: Callable[[int], bool]) -> Iterator[Damage]:
             yield from (Damage(key, "missing", unit) for key in keys if not sizes(key))
 
 
-def _by_size(path: Path, sizes: Sizes, files: Files) -> Faults:
+def _faults_by_size(path: Path, sizes: Sizes, files: Files) -> Faults:
     """Look at what is seen without reading: the size of a file, and that it is one."""
     if sizes is None:
         return
@@ -102,9 +102,9 @@ def _by_size(path: Path, sizes: Sizes, files: Files) -> Faults:
             yield key, "missing" if size is None else odd or "damaged"
 
 
-def _by_tail(path: Path, sizes: Sizes, files: Files) -> Faults:
+def _faults_by_tail(path: Path, sizes: Sizes, files: Files) -> Faults:
     """Look at the size of files and, where that costs no request, at the checksum at their end."""
-    faults = dict(_by_size(path, sizes, files))
+    faults = dict(_faults_by_size(path, sizes, files))
     yield from faults.items()
     for key, known in files if not is_remote(path) else ():
         if key not in faults:
@@ -116,7 +116,7 @@ def _by_tail(path: Path, sizes: Sizes, files: Files) -> Faults:
 
 def _by_content(path: Path, sizes: Sizes, files: Files) -> Faults:
     """Read files and compare them with their checksums."""
-    faults = dict(_by_size(path, sizes, files))
+    faults = dict(_faults_by_size(path, sizes, files))
     yield from faults.items()
     sized = [(key, known) for key, known in files if key not in faults]
     contents = read_store_files([path / key for key, _ in sized])
@@ -125,7 +125,7 @@ def _by_content(path: Path, sizes: Sizes, files: Files) -> Faults:
             yield key, "damaged"
 
 
-def _other_metadata(store: Store) -> Iterator[Damage]:
+def _damaged_metadata(store: Store) -> Iterator[Damage]:
     """Find arrays whose own metadata differ from those in the root, which xarray reads."""
     assert store.path is not None
     paths = [store.path / f"{name}/zarr.json" for name in store.nodes]
@@ -136,11 +136,11 @@ def _other_metadata(store: Store) -> Iterator[Damage]:
             own = json.loads(content or b"")
         except (ValueError, RecursionError):
             own = None
-        if _compared(own, expected) != _compared(expected, expected):
+        if _damage_of_metadata(own, expected) != _damage_of_metadata(expected, expected):
             yield Damage(key, "damaged")
 
 
-def _compared(metadata: object, expected: Json) -> Json | None:
+def _damage_of_metadata(metadata: object, expected: Json) -> Json | None:
     """Return what of metadata must be as expected: not members, and room for a further model.
 
     A scan that adds one makes room for it before the root says so.
@@ -159,7 +159,7 @@ def refuse_missing_files(store: Store) -> None:
     """Refuse a store that has lost a file; those of many or remote units when they are read."""
     if store.path is not None and not is_remote(store.path):
         own = _everywhere if store.is_small else lambda chunk: False
-        for damage in _damages(store, _by_size, own):
+        for damage in _verified_damages(store, _faults_by_size, own):
             raise store.lost(damage.key, damage.why)
 
 
@@ -171,7 +171,7 @@ def units_without_mark(store: Store) -> list[UnitKey]:
     path = store.path
     if path is None or is_remote(path):  # a question for each file; a scan asks them itself
         return []
-    found = list(_unmarked(store, _everywhere))
+    found = list(_unmarked_units(store, _everywhere))
     if found and being_written(path):
         return []
     # A unit that another process finished since this store was opened has its mark by now.
@@ -180,7 +180,7 @@ def units_without_mark(store: Store) -> list[UnitKey]:
     return [key for key in found if key in store.unreadable or marks[key] not in names]
 
 
-def _unmarked(store: Store, own: Callable[[int], bool]) -> Iterator[UnitKey]:
+def _unmarked_units(store: Store, own: Callable[[int], bool]) -> Iterator[UnitKey]:
     """Yield unfinished units whose arrays exist, by lists of what exists."""
     yield from (key for key in store.unreadable if own(key[1]))
     path = store.path
@@ -202,7 +202,7 @@ def _unmarked(store: Store, own: Callable[[int], bool]) -> Iterator[UnitKey]:
 
 def verify(store: Store) -> list[Damage]:
     """Read everything; return what is missing or damaged. Nothing is changed."""
-    damages = _damages(store, _by_content, _everywhere)
+    damages = _verified_damages(store, _by_content, _everywhere)
     return [*damages, *(_lost_flag(store, key) for key in units_without_mark(store))]
 
 
@@ -244,12 +244,12 @@ def repair(
     little; of more it looks at sizes and at the checksums that files end with, and of a bucket at a
     list, since what else is wrong with them is seen when they are read.
     """
-    lost = [_lost_flag(store, key) for key in _unmarked(store, own)]
+    lost = [_lost_flag(store, key) for key in _unmarked_units(store, own)]
     if fixed is not None and store.path is not None and is_remote(store.path):
-        seen = _absent(store, own)
+        seen = _absent_files(store, own)
     else:
-        look = _by_content if fixed is None or _is_little(store, own) else _by_tail
-        seen = _damages(store, look, own)
+        look = _by_content if fixed is None or _is_little(store, own) else _faults_by_tail
+        seen = _verified_damages(store, look, own)
     found = [*seen, *lost]
     if not found:
         return Repair([], [])

@@ -560,14 +560,14 @@ def open_store(path: Path) -> Store:
         if hashed != json_digest(document):
             raise ValueError("the checksum of its root does not match")
         attributes[_HASH] = hashed
-        _check_names(path, document)
+        _check_names_in_zarr_store(path, document)
         check_codecs(document)
         store = Store(CheckedStore.at(path), document)
         check_array_sizes(store.record, store.metadata, store.fixed)
     return store
 
 
-def _check_names(path: Path, document: Json) -> None:
+def _check_names_in_zarr_store(path: Path, document: Json) -> None:
     """Refuse names that lead out of the folder, before any path is made of them."""
     names = {*document["consolidated_metadata"]["metadata"]}
     files = json.loads(document["attributes"][RECORD])["files"]

@@ -124,15 +124,15 @@ def parse_input(text: str) -> Action:
         ['numbers', 'pos']
     """
     if "=" not in text:
-        return _parse_action(text)
+        return _parse_action_of_task(text)
     fields = [piece.strip().partition("=") for piece in text.split(",")]
     for field, equals, action in fields:
         if not (field and equals and action):
             raise InputError("input", "FIELD=ACTION,FIELD=ACTION", repr(text))
-    return actions.as_action({field: _parse_action(action) for field, _, action in fields})
+    return actions.as_action({field: _parse_action_of_task(action) for field, _, action in fields})
 
 
-def _parse_action(text: str) -> Action:
+def _parse_action_of_task(text: str) -> Action:
     name, *settings = text.split(":")
     known = INPUTS | REGISTERED
     check_name("input", name, known)

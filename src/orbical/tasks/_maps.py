@@ -206,7 +206,9 @@ def reduced_mean_maps(values: Tensor, valid: Tensor | None) -> Tensor:
     masks = (None,) * 3 if valid is None else chosen_map_slices(_as_mask(valid, values))
     sizes = _slice_sizes(values, MAP_SIDE)
     parts = zip(chosen_map_slices(values), masks, sizes, strict=True)
-    return _joined([map_block_means(part, mask, size) for part, mask, size in parts], torch.nan)
+    return _joined_map_slices(
+        [map_block_means(part, mask, size) for part, mask, size in parts], torch.nan
+    )
 
 
 def _middle_pixels(labels: Tensor) -> Tensor:
@@ -249,7 +251,7 @@ def slice_picture(volumes: Tensor, empty: float, side: int = MAP_SIDE) -> Tensor
     """
     sizes = _slice_sizes(volumes, side)
     parts = zip(chosen_map_slices(volumes), sizes, strict=True)
-    return _joined([_chosen(part, size) for part, size in parts], empty)
+    return _joined_map_slices([_chosen(part, size) for part, size in parts], empty)
 
 
 def middle_of(sides: tuple[int, ...]) -> Places:
@@ -270,7 +272,7 @@ def _slice_sizes(volumes: Tensor, side: int) -> list[tuple[int, int]]:
     return [(row, column), (row, depth), (depth, column)]
 
 
-def _joined(slices: list[Tensor], empty: float) -> Tensor:
+def _joined_map_slices(slices: list[Tensor], empty: float) -> Tensor:
     """Join three slices so that their axes line up: the second to the right, the third below."""
     first, right, below = slices
     height, width = first.shape[-2:]
@@ -355,7 +357,7 @@ def tally(sure: Tensor, predicted: Tensor, truth: Tensor, judged: Tensor, classe
     cells = (classes, 2, BINS)
     found = _counts_and_sums(cell, judged, math.prod(cells), steps)
     count, total = (each.unflatten(-1, cells) for each in found)
-    (true,) = _sums_by_cell(truth.clamp(0, classes - 1).int() + 1, judged, classes, None)
+    (true,) = _map_sums_by_cell(truth.clamp(0, classes - 1).int() + 1, judged, classes, None)
     said, both = count.sum((-2, -1)), count[..., 1, :].sum(-1)
     bins = {
         "pixel_count": count.sum((-3, -2)).float(),
@@ -427,12 +429,14 @@ def _counts_and_sums(cell: Tensor, judged: Tensor, cells: int, steps: Tensor) ->
     bits = cell[0, 0].numel().bit_length()
     shift = _STEPS.bit_length() + bits
     if shift + bits > 63:
-        return _sums_by_cell(cell, judged, cells, None, steps)
-    (both,) = _sums_by_cell(cell, judged, cells, steps.add_(2**shift))
+        return _map_sums_by_cell(cell, judged, cells, None, steps)
+    (both,) = _map_sums_by_cell(cell, judged, cells, steps.add_(2**shift))
     return [both >> shift, both & (2**shift - 1)]
 
 
-def _sums_by_cell(cell: Tensor, judged: Tensor, cells: int, *values: Tensor | None) -> list[Tensor]:
+def _map_sums_by_cell(
+    cell: Tensor, judged: Tensor, cells: int, *values: Tensor | None
+) -> list[Tensor]:
     """Sum each of the values `[K, B, ...]`, None for ones, in the cells of judged pixels.
 
     Returns `[K, B, cells]` each, of the cells 1, 2, ...

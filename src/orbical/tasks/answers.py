@@ -88,7 +88,9 @@ def answer_changes(
         return parts[0], parts[1]
     weights = torch.as_tensor(group.weights)
     if names[0] == "box":
-        return _of_boxes(parts[0], parts[1], group, Boxes(*settings["size"]), weights)
+        return _answer_changes_of_boxes(
+            parts[0], parts[1], group, Boxes(*settings["size"]), weights
+        )
     return code_changes(parts[0], weights)
 
 
@@ -107,7 +109,7 @@ def code_changes(codes: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     return changed, torch.where(changed, pairs, 0.0)  # 0 also if rounding or no pair says otherwise
 
 
-def _of_boxes(
+def _answer_changes_of_boxes(
     box: Tensor, label: Tensor, group: Group, action: Boxes, weights: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Compare the un-transformed top boxes `[n, K, M, 4]` of all pairs of elements."""

@@ -344,7 +344,7 @@ def read_detections(given: object, most: int) -> Detections:
         tensor([[ 2., -1.],
                 [-1., -1.]])
     """
-    box, confidence, label = _parts(given)
+    box, confidence, label = _detection_parts(given)
     box, confidence = reading.single_or_double(box), reading.single_or_double(confidence)
     label = label.to(box.dtype)
     absent = (label < 0) | (confidence == 0)
@@ -391,21 +391,21 @@ def read_true_objects(given: Any) -> object:
     return pad_sequence(rows, batch_first=True, padding_value=torch.nan)
 
 
-def _parts(given: object) -> tuple[Tensor, Tensor, Tensor]:
+def _detection_parts(given: object) -> tuple[Tensor, Tensor, Tensor]:
     if isinstance(given, Mapping):
-        box, confidence, label = _fields(given)
+        box, confidence, label = _fields_of_detections(given)
         shapes = box.ndim == 3 and box.shape[-1] == 4
         if not shapes or confidence.shape != box.shape[:2] or label.shape != box.shape[:2]:
             raise _misshapen(_EXPECTED, box, confidence, label)
         return box, confidence, label
     if isinstance(given, Sequence) and all(isinstance(view, Mapping) for view in given):
-        return _padded([_fields(view) for view in given])
+        return _padded_detections([_fields_of_detections(view) for view in given])
     if not reading.is_real(given) or given.ndim != 3 or given.shape[-1] != 6:
         raise reading.unreadable_output(given, _EXPECTED)
     return given[..., :4], given[..., 4], given[..., 5]
 
 
-def _fields(view: Mapping[str, Any]) -> tuple[Tensor, Tensor, Tensor]:
+def _fields_of_detections(view: Mapping[str, Any]) -> tuple[Tensor, Tensor, Tensor]:
     found = []
     for names in _NAMES.values():
         name = next((name for name in names if name in view), None)
@@ -416,7 +416,7 @@ def _fields(view: Mapping[str, Any]) -> tuple[Tensor, Tensor, Tensor]:
     return found[0], found[1], found[2]
 
 
-def _padded(views: list[tuple[Tensor, Tensor, Tensor]]) -> tuple[Tensor, Tensor, Tensor]:
+def _padded_detections(views: list[tuple[Tensor, Tensor, Tensor]]) -> tuple[Tensor, Tensor, Tensor]:
     """Fill up the shorter of N outputs, with class -1."""
     for box, confidence, label in views:
         if box.ndim != 2 or box.shape[-1] != 4 or not len(box) == len(confidence) == len(label):

@@ -87,7 +87,7 @@ def detection_consensus(
         >>> found.box[0, 0], found.confidence[0, 0]
         (tensor([0.0000, 0.0000, 4.0000, 5.3333]), tensor(0.7500))
     """
-    pool = _pooled(home, view_home, at_border)
+    pool = _pool_for_clusters(home, view_home, at_border)
     share = weights.to(home.confidence.dtype)
     free = pool.present.clone()
     parts: list[tuple[Tensor, ...]] = []
@@ -100,12 +100,14 @@ def detection_consensus(
         member = free & (pool.label == kind) & (_overlap(pool, place) >= threshold)
         member.scatter_(1, place, member.gather(1, place) | there)
         free &= ~member
-        parts.append(_mean(pool, member, share, kind[:, 0].masked_fill(~there[:, 0], -1)))
+        parts.append(
+            _mean_of_cluster(pool, member, share, kind[:, 0].masked_fill(~there[:, 0], -1))
+        )
     joined = [torch.stack(values, 1) for values in zip(*parts, strict=True)]
-    return _ordered(Consensus(*joined), clusters)
+    return _ordered_clusters(Consensus(*joined), clusters)
 
 
-class _Pool(NamedTuple):
+class _ClusterPool(NamedTuple):
     """The P detections of each sample `[B, P]`, by element, then confidence.
 
     `box`, `view` and `inner` have one such array for each side.
@@ -129,7 +131,7 @@ def _known_to_be_none(marks: Tensor) -> bool:
     return not marks.is_cuda and not bool(marks.any())
 
 
-def _pooled(home: Detections, view_home: Tensor, at_border: Tensor) -> _Pool:
+def _pool_for_clusters(home: Detections, view_home: Tensor, at_border: Tensor) -> _ClusterPool:
     """Gather the detections of each sample from all elements."""
     elements, samples, most = home.label.shape
     present = home.present.transpose(0, 1).reshape(samples, -1)
@@ -142,7 +144,7 @@ def _pooled(home: Detections, view_home: Tensor, at_border: Tensor) -> _Pool:
     confidence = taken(home.confidence)
     inner = tuple(~taken(at_border[..., side]) for side in range(4))
     whole = inner[0] & inner[1] & inner[2] & inner[3]
-    return _Pool(
+    return _ClusterPool(
         there,
         element,
         taken(home.label),
@@ -174,7 +176,7 @@ def _every_place(present: Tensor) -> tuple[Tensor, Tensor]:
     return places.expand_as(present), present
 
 
-def _overlap(pool: _Pool, place: Tensor) -> Tensor:
+def _overlap(pool: _ClusterPool, place: Tensor) -> Tensor:
     """Return the IoU with the detection at `place [B, 1]`, on the part that both views show."""
     both = _meet(pool.view, [view.gather(1, place) for view in pool.view])
     leader = _meet([box.gather(1, place) for box in pool.box], both)
@@ -189,7 +191,9 @@ def _meet(first: Sequence[Tensor], second: Sequence[Tensor]) -> list[Tensor]:
     ]
 
 
-def _mean(pool: _Pool, member: Tensor, share: Tensor, kind: Tensor) -> tuple[Tensor, ...]:
+def _mean_of_cluster(
+    pool: _ClusterPool, member: Tensor, share: Tensor, kind: Tensor
+) -> tuple[Tensor, ...]:
     """Average one cluster of each sample: box `[B, 4]`, label, confidence, support `[B]`."""
     samples, longest = member.shape
     places = torch.arange(longest, device=member.device).expand(samples, -1)
@@ -214,7 +218,7 @@ def _mean(pool: _Pool, member: Tensor, share: Tensor, kind: Tensor) -> tuple[Ten
     )
 
 
-def _ordered(found: Consensus, clusters: int) -> Consensus:
+def _ordered_clusters(found: Consensus, clusters: int) -> Consensus:
     """Sort clusters by confidence, absent ones last, and pad to their full number."""
     lacking = clusters - found.label.shape[1]
     padded = [

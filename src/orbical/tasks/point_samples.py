@@ -74,7 +74,9 @@ def padded_points(data: Any, action: Action, unknown: float) -> object:
         if not {"pos", "x"} & {*fields}:
             raise InputError("data", "points pos or x", f"fields {sorted(fields)}")
     padded = from_ragged(fields, NODES)
-    return padded, None if targets is None else _padded_targets(targets, padded["mask"], unknown)
+    return padded, None if targets is None else _padded_targets_of_points(
+        targets, padded["mask"], unknown
+    )
 
 
 def _are_clouds(inputs: object) -> bool:
@@ -95,7 +97,7 @@ def _lacks_mask(inputs: object, action: Action) -> bool:
     return len(shape) == 3
 
 
-def _padded_targets(targets: object, mask: Tensor, unknown: float) -> Tensor:
+def _padded_targets_of_points(targets: object, mask: Tensor, unknown: float) -> Tensor:
     """Pad targets of all points one after the other, or of each sample."""
     if isinstance(targets, Sequence) and len(targets) == len(mask):
         each = [torch.as_tensor(one) for one in targets]

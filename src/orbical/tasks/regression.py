@@ -73,7 +73,9 @@ class Regression(Task):
         uncertainty: str | None = None,
     ) -> None:
         self._scalars = point_samples.point_action(input) if per_point else actions.Trivial()
-        super().__init__(input, _output_action(representation, per_point, self._scalars), read)
+        super().__init__(
+            input, _output_action_of_regression(representation, per_point, self._scalars), read
+        )
         self.representation = representation
         self.per_point = per_point
         self.truth_dims = ("point", "component") if per_point else ("component",)
@@ -221,7 +223,7 @@ class Regression(Task):
         return {f"consensus_{name}": consensus, "variance_gap": gap.sqrt().float()}
 
 
-def _output_action(
+def _output_action_of_regression(
     representation: str | Action, per_point: bool = False, scalars: Action | None = None
 ) -> Action:
     """Return the action on outputs of a representation."""
@@ -320,7 +322,7 @@ class Mixed(Regression):
         forms = {name: actions.restored_setting(form) for name, form in representation.items()}
         if not forms:
             raise InputError("representation", "an output such as {'center': 'position'}", "none")
-        moves = {name: _output_action(form) for name, form in forms.items()}
+        moves = {name: _output_action_of_regression(form) for name, form in forms.items()}
         for argument, given in (("sizes", sizes), ("units", units)):
             for name in given or ():
                 check_name(argument, name, forms)

@@ -184,7 +184,7 @@ class Segmentation(MapTask, ClassTask):
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
         """Return the share of judged pixels `[K, B]` whose class is that of the reference."""
-        return self._share_right(_winners(outputs, 2)[1], reference, valid)
+        return self._share_right(_winners_of_segmentation(outputs, 2)[1], reference, valid)
 
     def _share_right(self, winners: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
         judged = self._judged(reference, valid)
@@ -195,7 +195,7 @@ class Segmentation(MapTask, ClassTask):
     def reference(self, consensus: Tensor) -> Tensor:
         """Return the most probable class of each pixel; classes stay as they are."""
         whole = consensus.is_floating_point()
-        return _winners(consensus, 1)[1] if whole else consensus
+        return _winners_of_segmentation(consensus, 1)[1] if whole else consensus
 
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
         """Return the squared distance of the probabilities, mean over valid pixels."""
@@ -216,7 +216,7 @@ class Segmentation(MapTask, ClassTask):
 
     def extras(self, outputs: Tensor, target: Tensor | None, elements: Elements) -> Results:
         """Return confidence, reduced maps, and with a truth all counts and scores."""
-        sure, winners = _winners(outputs, 2)
+        sure, winners = _winners_of_segmentation(outputs, 2)
         valid = self.output.valid(elements, outputs)
         entropy = _entropy(outputs) / math.log(outputs.shape[2])
         extras = {
@@ -285,7 +285,7 @@ class _SegmentsAlong(Along):
         super().add({name: found[name] for name in found.keys() - self.left_out}, elements)
         backward = elements.inverse()
         home, seen = output.move(backward, outputs), output.valid(backward, outputs)
-        cast = class_votes(_winners(home, 2)[1], seen, outputs.shape[2])
+        cast = class_votes(_winners_of_segmentation(home, 2)[1], seen, outputs.shape[2])
         self.votes = cast if self.votes is None else self.votes + cast
         weights = self.weights[done : done + len(outputs)]
         self.mean.add(home, seen, weights, self.task.areas(outputs))
@@ -315,7 +315,7 @@ class _SegmentsAlong(Along):
         return task._sample_first(summary, self.target is not None)
 
 
-def _winners(outputs: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+def _winners_of_segmentation(outputs: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     """Return the largest probability of each pixel and its class, the first of equal ones.
 
     Far from the last dimension, a CPU takes five times as long for the place of a maximum as for

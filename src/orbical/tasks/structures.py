@@ -109,7 +109,7 @@ def batch_structures(structures: Sequence[Any]) -> tuple[NamedBatch, Batch | Non
     lattice = {"cell": batched("cell", float), "pbc": batched("pbc", bool)}
     inputs = complete_structures({"pos": pos, "numbers": numbers, "mask": mask, **lattice})
     inputs.names = structure_names(structures)
-    return inputs, _truth(structures, numbers.shape[1])
+    return inputs, _truth_of_structures(structures, numbers.shape[1])
 
 
 def structures_from_graphs(data: object) -> tuple[Batch, Batch | None] | None:
@@ -259,7 +259,7 @@ def _refuse(wrong: Tensor, expected: str, got: str) -> None:
         raise InputError("data", expected, f"{got} in {', '.join(where)}")
 
 
-def _truth(structures: Sequence[Any], most: int) -> Batch | None:
+def _truth_of_structures(structures: Sequence[Any], most: int) -> Batch | None:
     """Collect the stored results of structures, from a file or a finished calculation."""
     known: Batch = {}
     for row, structure in enumerate(structures):
@@ -298,17 +298,21 @@ def read_molecule_file(path: Path) -> list[Any]:
     existing_file("molecules", path)
     ase_io = import_extra("ase.io", "chemistry", f"the file {str(path)!r}")
     with reading("molecules", path, "molecules"):
-        readers = {".sdf": _from_sdf, ".mol": _from_sdf, ".db": _from_database}
+        readers = {
+            ".sdf": _structures_from_sdf,
+            ".mol": _structures_from_sdf,
+            ".db": _from_database,
+        }
         read = readers.get(path.suffix.lower())
         if path.suffix.lower().endswith("xyz"):
-            _check_counts(path)
+            _check_atom_counts(path)
         molecules: list[object] = list(ase_io.read(path, ":")) if read is None else read(path)
     if not molecules:
         raise InputError("molecules", "at least one molecule", f"none in {str(path)!r}")
     return molecules
 
 
-def _check_counts(path: Path) -> None:
+def _check_atom_counts(path: Path) -> None:
     """Refuse an XYZ file that states more atoms than it has lines: ASE would try to read each."""
     with path.open(encoding="utf-8", errors="replace") as file:
         for line in file:
@@ -331,7 +335,7 @@ def _from_database(path: Path) -> list[Any]:
     return molecules
 
 
-def _from_sdf(path: Path) -> list[Any]:
+def _structures_from_sdf(path: Path) -> list[Any]:
     """Read all molecules of an SDF file; ASE reads only the first."""
     from ase import Atoms
 

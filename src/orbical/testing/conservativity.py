@@ -133,9 +133,16 @@ def conservativity_error(
         still = _answers(sweep, samples)
         precision = _precision(still["energy"])
         generator = np.random.default_rng(seed)
-        probes = [one for _ in range(directions) for one in _probes(samples, still, generator)]
+        probes = [
+            one
+            for _ in range(directions)
+            for one in _conservativity_probes(samples, still, generator)
+        ]
         steps = _STEPS if step is None else [float(step)]
-        by_step = [_differences(sweep, probes, still["energy"], precision, one) for one in steps]
+        by_step = [
+            _conservativity_differences(sweep, probes, still["energy"], precision, one)
+            for one in steps
+        ]
     return min(by_step, key=lambda one: one.limits["forces"].max())
 
 
@@ -196,7 +203,7 @@ _REMEDIES = {
 
 
 @dataclass(frozen=True)
-class _Probe:
+class _ConservativityProbe:
     """A random displacement of every sample, and what the energy should do along it.
 
     `direction` is the change of positions and cells for a step of 1, `slope [N]` the derivative of
@@ -215,14 +222,14 @@ class _Probe:
         return self.x | {name: self.x[name] + step * way for name, way in self.direction.items()}
 
 
-def _probes(
+def _conservativity_probes(
     x: dict[str, Tensor], still: dict[str, Tensor], generator: np.random.Generator
-) -> Iterator[_Probe]:
+) -> Iterator[_ConservativityProbe]:
     """Yield a displacement of atoms and, if there is a stress to compare with, a strain."""
     pos, cell, mask = x["pos"], x["cell"], x["mask"]
     way = _signs(generator, pos) * mask[..., None]
     slope = -(still["forces"].nan_to_num(0.0) * _on_host(way)).sum((1, 2))
-    yield _Probe("forces", x, {"pos": way}, slope, (3 * _on_host(mask).sum(1)).sqrt())
+    yield _ConservativityProbe("forces", x, {"pos": way}, slope, (3 * _on_host(mask).sum(1)).sqrt())
     periodic = x["pbc"].all(1).cpu()
     if "stress" not in still or not bool(periodic.any()):
         return
@@ -233,7 +240,7 @@ def _probes(
     volume = torch.linalg.det(_on_host(cell)).abs().where(periodic, torch.nan)
     slope = volume * (still["stress"] * _on_host(strain)).sum((1, 2))
     strains = {"pos": pos @ strain.to(pos), "cell": cell @ strain}
-    yield _Probe("stress", x, strains, slope, 3 * volume)
+    yield _ConservativityProbe("stress", x, strains, slope, 3 * volume)
 
 
 def _on_host(values: Tensor) -> Tensor:
@@ -244,8 +251,12 @@ def _signs(generator: np.random.Generator, like: Tensor) -> Tensor:
     return torch.as_tensor(generator.choice([-1.0, 1.0], like.shape)).to(like)
 
 
-def _differences(
-    sweep: Sweep, probes: list[_Probe], energy: Tensor, precision: torch.dtype, step: float
+def _conservativity_differences(
+    sweep: Sweep,
+    probes: list[_ConservativityProbe],
+    energy: Tensor,
+    precision: torch.dtype,
+    step: float,
 ) -> ConservativityError:
     """Compare the slopes of all probes with finite differences of one step."""
     parts: dict[str, list[Tensor]] = {}
@@ -260,7 +271,7 @@ def _differences(
     return ConservativityError(*of_all, step, precision)
 
 
-def _slopes(sweep: Sweep, probe: _Probe, step: float) -> Tensor:
+def _slopes(sweep: Sweep, probe: _ConservativityProbe, step: float) -> Tensor:
     """Return the central differences `[2, N]` of the energy for one step and for two."""
     places = concatenate([probe.at(sign * step) for sign in (1, -1, 2, -2)])
     up, down, far_up, far_down = _answers(sweep, places)["energy"].chunk(4)

@@ -201,11 +201,11 @@ def layer_errors(
             refuse_faults("model", task.faults(outputs), sweep.group, inputs)
             return task.primary(outputs)[0].double()
 
-        network = _Network(module, run, _chosen_layers(module, layers))
+        network = _LayeredNetwork(module, run, _chosen_layers(module, layers))
         return _compare_layers(network, x, group, np.sort(chosen), task)
 
 
-class _Network:
+class _LayeredNetwork:
     """A module whose layers can be read and replaced while it runs."""
 
     def __init__(
@@ -271,7 +271,7 @@ def _chosen_layers(
 
 
 def _compare_layers(
-    network: _Network, x: Tree, group: Group, chosen: np.ndarray, task: Task
+    network: _LayeredNetwork, x: Tree, group: Group, chosen: np.ndarray, task: Task
 ) -> LayerErrors:
     """Compare features and predictions at each of the chosen elements."""
     count = len(next(leaves(x)))
@@ -300,7 +300,9 @@ def _compare_layers(
         whole += float((total - total.mean(0)).square().sum())
         there = tree_map(lambda leaf: leaf[test], moved)
         for name in names:
-            guess, how, error = _best_move(still[name], features[name], one, x, task, fit, test)
+            guess, how, error = _best_move_of_layer(
+                still[name], features[name], one, x, task, fit, test
+            )
             errors[name].append(error)
             moves[name].append(how)
             if name in cuts:
@@ -337,7 +339,7 @@ def _projection(step: Tensor, total: Tensor) -> Tensor:
 
 
 def _is_cut(
-    network: _Network, x: Tree, name: str, still: Mapping[str, Tensor], outputs: Tensor
+    network: _LayeredNetwork, x: Tree, name: str, still: Mapping[str, Tensor], outputs: Tensor
 ) -> bool:
     """Check whether predictions follow from the features of a layer alone: nothing flows around."""
     other = tree_map(lambda leaf: leaf.roll(1, 0), x)
@@ -346,14 +348,14 @@ def _is_cut(
     return bool(apart <= 1e-4 * outputs.nan_to_num(0.0).abs().max().clamp_min(1e-30))
 
 
-def _best_move(
+def _best_move_of_layer(
     still: Tensor, there: Tensor, element: Elements, x: Tree, task: Task, fit: Tensor, test: Tensor
 ) -> tuple[Tensor, str, float]:
     """Return the features of test samples moved in the best way, that way, and what it leaves.
 
     Where a field has no value, because the place comes from outside, it keeps what it has there.
     """
-    grid = _Grid.of(still, x, task)
+    grid = _LayerGrid.of(still, x, task)
     a, b = grid.opened(still), grid.opened(there)
     ways: list[tuple[str, Tensor, Tensor | None]] = []
     if grid.sides:
@@ -405,7 +407,7 @@ _SMOOTH = Images("bilinear", "border"), Volumes("trilinear", "border"), Periodic
 
 
 @dataclass(frozen=True)
-class _Grid:
+class _LayerGrid:
     """How features lie on the grid of the input: `[B, C, ...]`, channels last, or tokens."""
 
     kind: str
@@ -414,7 +416,7 @@ class _Grid:
     action: Images | Volumes | Periodic | None = None
 
     @classmethod
-    def of(cls, features: Tensor, x: Tree, task: Task) -> _Grid:
+    def of(cls, features: Tensor, x: Tree, task: Task) -> _LayerGrid:
         """Find the grid of features; none if they are vectors, or points."""
         fields = zip(flat_actions(task.input), leaves(x), strict=True)
         known = [(a, leaf) for a, leaf in fields if isinstance(a, Images | Volumes | Periodic)]

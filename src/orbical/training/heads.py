@@ -96,10 +96,10 @@ def floored_softplus(raw: Tensor, floor: float = FLOOR) -> Tensor:
     return functional.softplus(single_precision(raw)) + floor
 
 
-def _checked_targets(targets: Tensor, width: int) -> Tensor:
+def _checked_head_targets(targets: Tensor, width: int) -> Tensor:
     """Return targets `[n]` or `[n, d]` as `[n, d]` in double precision.
 
-    >>> _checked_targets(torch.tensor([1.0, 2.0]), 1).shape
+    >>> _checked_head_targets(torch.tensor([1.0, 2.0]), 1).shape
     torch.Size([2, 1])
     """
     values = torch.as_tensor(targets).detach().double()
@@ -141,7 +141,7 @@ class _ScaledHead(nn.Module):
         Returns:
             The head itself.
         """
-        values = _checked_targets(targets, self.targets)
+        values = _checked_head_targets(targets, self.targets)
         variance = values.var(0, correction=0)
         if self.shared:
             variance = variance.mean(0, keepdim=True)
@@ -305,12 +305,12 @@ def symmetric_from_irreps(scalar: Tensor, quadrupole: Tensor) -> Tensor:
                 [0.7071, 0.0000, 0.0000],
                 [0.0000, 0.0000, 0.0000]])
     """
-    basis = _quadrupoles().to(quadrupole)
+    basis = _quadrupoles_of_head().to(quadrupole)
     eye = torch.eye(3, dtype=quadrupole.dtype, device=quadrupole.device) / 3**0.5
     return scalar[..., None, None] * eye + torch.einsum("...m,mij->...ij", quadrupole, basis)
 
 
-def _quadrupoles() -> Tensor:
+def _quadrupoles_of_head() -> Tensor:
     """Return `[5, 3, 3]`, the harmonics xz, xy, 2y^2 - x^2 - z^2, yz, z^2 - x^2 as matrices."""
     off, six = 0.5**0.5, 6**-0.5
     x, y, z = 0, 1, 2
@@ -334,7 +334,7 @@ class _HeadInUnits(nn.Module):
     def fit_scale(self, targets: Tensor) -> Self:
         """Set the unit to the root mean square of training targets `[n, d]`; return the head."""
         values = torch.as_tensor(targets)
-        values = _checked_targets(values, values.shape[-1] if values.ndim else 1)
+        values = _checked_head_targets(values, values.shape[-1] if values.ndim else 1)
         size = values.square().mean().sqrt()
         self.scale.copy_(torch.where(size > 0, size, 1.0))
         return self

@@ -103,7 +103,7 @@ def likelihood(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
         >>> likelihood(nn.Identity(), (torch.zeros(4, 2), torch.tensor([0, 1, 0, 1])))
         tensor(0.6931)
     """
-    inputs, labels = _batch("batch", batch)
+    inputs, labels = _objective_batch("batch", batch)
     return _cross_entropy(model(inputs).float(), labels)
 
 
@@ -111,7 +111,7 @@ def _cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     return functional.cross_entropy(both_classes(logits, logits=True, axis=1), labels.long())
 
 
-def _batch(name: str, batch: Any) -> tuple[Any, Tensor]:
+def _objective_batch(name: str, batch: Any) -> tuple[Any, Tensor]:
     """Return the inputs and the labels of a batch."""
     labels = batch[1] if isinstance(batch, tuple | list) and len(batch) == 2 else None
     if isinstance(labels, Tensor):
@@ -167,8 +167,8 @@ def interleaved(calibration_loss: Callable[[Tensor, Tensor], Tensor], weight: fl
                 "single ones",
                 remedy="pass interleave(train_loader, calibration_loader)",
             )
-        inputs, labels = _batch("training batch", pair[0])
-        held_inputs, held_labels = _batch("calibration batch", pair[1])
+        inputs, labels = _objective_batch("training batch", pair[0])
+        held_inputs, held_labels = _objective_batch("calibration batch", pair[1])
         logits = model(torch.cat([inputs, held_inputs])).float()
         own, held = logits[: len(inputs)], logits[len(inputs) :]
         likelihood = _cross_entropy(own, labels)

@@ -57,7 +57,7 @@ class FlowNet(nn.Module):
         for level, (after, widths) in enumerate(zip(CHANNELS, DECODERS, strict=True)):
             half = _convolve(before, after, stride=1 if level == 0 else 2)
             encoders.append(nn.Sequential(*half, *_convolve(after, after)))
-            decoders.append(_decoder(after + (2 * RADIUS + 1) ** 2 + 2, widths))
+            decoders.append(_flownet_decoder(after + (2 * RADIUS + 1) ** 2 + 2, widths))
             before = after
         self.encoders, self.decoders = nn.ModuleList(encoders), nn.ModuleList(decoders)
 
@@ -74,7 +74,7 @@ class FlowNet(nn.Module):
 
     def levels(self, pairs: Tensor) -> list[Tensor]:
         """Estimate the flow on every level, the finest first, each in pixels of its own level."""
-        features, (height, width) = _standardized(pairs)
+        features, (height, width) = _standardized_for_flownet(pairs)
         pyramid = []
         for encode in self.encoders:
             features = encode(features)
@@ -98,7 +98,7 @@ def _convolve(before: int, after: int, stride: int = 1, reach: int = 1) -> list[
     return [convolution, nn.LeakyReLU(0.1, inplace=True)]
 
 
-def _decoder(before: int, widths: Sequence[int]) -> nn.Sequential:
+def _flownet_decoder(before: int, widths: Sequence[int]) -> nn.Sequential:
     layers: list[nn.Module] = []
     for number, width in enumerate(widths):
         layers += _convolve(before, width, reach=2 if number == 1 else 1)
@@ -109,7 +109,7 @@ def _decoder(before: int, widths: Sequence[int]) -> nn.Sequential:
     return nn.Sequential(*layers, last)
 
 
-def _standardized(pairs: Tensor) -> tuple[Tensor, tuple[int, int]]:
+def _standardized_for_flownet(pairs: Tensor) -> tuple[Tensor, tuple[int, int]]:
     """Return all first frames, then all second ones, padded to multiples of 8; and the old size."""
     if pairs.ndim != 5 or pairs.shape[1] != 2 or min(pairs.shape[-2:]) < 16:
         raise InputError(

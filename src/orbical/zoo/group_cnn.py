@@ -45,7 +45,7 @@ def _planar_point_group(group: Group | str) -> Group:
     return checked
 
 
-def _moved_kernels(group: Group, size: int) -> Tensor:
+def _moved_cnn_kernels(group: Group, size: int) -> Tensor:
     """Return each element as a linear map of kernels, `[K, size^2, size^2]`.
 
     A permutation where the element maps the grid onto itself. Elsewhere the kernel is interpolated
@@ -54,7 +54,7 @@ def _moved_kernels(group: Group, size: int) -> Tensor:
     is more than ten times closer to equivariance than interpolation alone.
 
     >>> import orbical as ob
-    >>> quarter = _moved_kernels(ob.groups.cyclic(4), 3)[1]
+    >>> quarter = _moved_cnn_kernels(ob.groups.cyclic(4), 3)[1]
     >>> bool((quarter.sum(1) == 1).all())
     True
     """
@@ -117,7 +117,7 @@ class GroupConv(nn.Module):
             raise InputError("size", "an odd kernel width", size)
         count = len(group)
         self.size, self.order = size, count
-        self.register_buffer("maps", _moved_kernels(group, size), persistent=False)
+        self.register_buffer("maps", _moved_cnn_kernels(group, size), persistent=False)
         out, into = np.divmod(np.arange(count**2), count)
         relative = group.index_of(group[out].inverse().compose(group[into]))  # g^-1 h
         source = out * count + relative if regular else np.arange(count)

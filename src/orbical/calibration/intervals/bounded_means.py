@@ -85,7 +85,7 @@ def bounded_mean_interval(
         [0.933, 0.779, 0.992]
     """
     tail = (1 - checked_level(level)) / 2
-    terms, exact = _terms(values, low, high)
+    terms, exact = _bounded_terms(values, low, high)
     rows = terms.reshape(-1, terms.shape[-1])
     mean, least, most = np.full((3, len(rows)), np.nan)
     step = max(1, _BLOCK // max(1, rows.shape[1]))
@@ -103,7 +103,7 @@ def bounded_mean_interval(
     return tuple(low + (high - low) * part for part in (mean, *ends))  # type: ignore[return-value]
 
 
-def _terms(values: ArrayLike, low: float, high: float) -> tuple[Array, bool]:
+def _bounded_terms(values: ArrayLike, low: float, high: float) -> tuple[Array, bool]:
     """Return values `[..., N]` on the scale from 0 to 1, and whether they are true or false."""
     given = as_numpy("values", values)
     if given.ndim == 0:
@@ -228,7 +228,7 @@ def _betting_ends(terms: Array, size: Array, mean: Array, tail: float) -> Array:
     spread = np.nansum(np.square(terms - mean[:, None]), 1) / np.maximum(size, 1) ** 2
     middle = mean - 2 * np.sqrt(-2 * np.log(tail) * spread) + 4 * np.log(tail) / np.maximum(size, 1)
     middle = np.where(middle > 0, middle, mean / 2)
-    wealth = partial(_log_wealth, terms, np.isnan(terms))
+    wealth = partial(_log_wealth_of_bounded_mean, terms, np.isnan(terms))
     return _largest_refuted(wealth, mean, middle, tail, _ROUNDS)
 
 
@@ -238,7 +238,7 @@ def _bets(size: Array, mean: Array, tail: float) -> Array:
     return np.asarray(np.minimum(_BETS[:, None] * best, (1 - 1e-12) / mean))
 
 
-def _log_wealth(terms: Array, missing: Array, mean: Array, tail: float) -> Array:
+def _log_wealth_of_bounded_mean(terms: Array, missing: Array, mean: Array, tail: float) -> Array:
     """Return the log of the wealth `[K]` of the bets that terms `[K, N]` have more than `mean`."""
     apart = terms - mean[:, None]
     apart[missing] = 0.0
@@ -286,7 +286,7 @@ def samples_to_decide(
         True
     """
     tail, reach = (1 - checked_level(level)) / 2, normal_quantile(2 * checked_level(power) - 1)
-    terms, exact = _terms(values, low, high)
+    terms, exact = _bounded_terms(values, low, high)
     terms = terms[~np.isnan(terms)]
     bound = (limit - low) / (high - low)
     if not len(terms) or not 0 <= bound <= 1 or abs(terms.mean() - bound) < 1e-12:
@@ -310,7 +310,7 @@ def samples_to_decide(
             shared = np.nan_to_num(wealth, nan=-np.inf) + np.log(_SHARES)
         return bool(np.logaddexp.reduce(shared) >= -np.log(tail))
 
-    return _least(exact_decides if exact else betting_decides)
+    return _least_samples_to_decide(exact_decides if exact else betting_decides)
 
 
 def samples_to_decide_by_width(
@@ -350,7 +350,7 @@ def samples_to_decide_by_width(
     return int(np.ceil(needed)) if needed < _MOST else None
 
 
-def _least(decides: Callable[[int], bool]) -> int | None:
+def _least_samples_to_decide(decides: Callable[[int], bool]) -> int | None:
     """Return the least number from which `decides` is true; None if it is beyond all data."""
     most = 1
     while not decides(most):

@@ -80,7 +80,7 @@ def brier_part_intervals(
     generator = np.random.default_rng(seed)
     again: list[tuple[float, float]] = []
     chance: list[tuple[float, float]] = []
-    drawing = _Drawing(p, index, cells)
+    drawing = _BrierDrawing(p, index, cells)
     for block in resample_blocks(draws, len(p)):
         shape = (block, len(p))
         weight, uniform = np.empty(shape, np.float32), np.empty(shape)
@@ -118,7 +118,7 @@ def _interval(value: Tensor, low: Tensor, high: Tensor, chance: Tensor, level: f
     return Interval(value, low, high, chance.mean(), least, most, level, "isotonic, two worlds")
 
 
-class _Drawing:
+class _BrierDrawing:
     """Outputs in cells of each class, and the two parts of their score for drawn samples."""
 
     def __init__(self, p: Tensor, index: Tensor, cells: int) -> None:

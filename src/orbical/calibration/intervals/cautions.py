@@ -129,11 +129,13 @@ def caution(name: str, seen: Evidence, otherwise: Any = "") -> Any:
         return otherwise
     values = np.broadcast_arrays(*(np.asarray(getattr(seen, field), float) for field in limits))
     rows = zip(*(part.ravel() for part in values), strict=True)
-    each = [_said(dict(zip(limits, map(float, row), strict=True)), limits) for row in rows]
+    each = [
+        _said_in_caution(dict(zip(limits, map(float, row), strict=True)), limits) for row in rows
+    ]
     return np.array(each, dtype=object).reshape(values[0].shape) if values[0].ndim else each[0]
 
 
-def _said(seen: dict[str, float], limits: dict[str, float]) -> str:
+def _said_in_caution(seen: dict[str, float], limits: dict[str, float]) -> str:
     reasons = []
     for field, limit in limits.items():
         value = seen[field]

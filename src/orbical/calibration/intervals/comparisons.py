@@ -105,7 +105,7 @@ def compare(
         >>> bool(found.high < 0), bool(found.p_value < 0.01)
         (True, True)
     """
-    chosen = _distance_of(measure, "pair", options)
+    chosen = _compared_distance(measure, "pair", options)
     check_draws(level, resamples)
     given = [_one_pair(name, pair) for name, pair in (("a", a), ("b", b))]
     sizes = [len(confidence) for confidence, _ in given]
@@ -113,7 +113,7 @@ def compare(
         raise InputError("b", f"the {sizes[0]} samples of a", sizes[1])
     pairs = [binary_pair(*pair, weights) for pair in given]
     seen = evidence_of_pairs(torch.stack([correct for _, correct, _ in pairs]))
-    return _compared(chosen, paired_worlds(chosen, pairs, resamples, seed), level, seen)
+    return _comparison_of_worlds(chosen, paired_worlds(chosen, pairs, resamples, seed), level, seen)
 
 
 def regression_compare(
@@ -155,7 +155,7 @@ def regression_compare(
         >>> bool(found.high < 0), bool(found.p_value < 0.01)
         (True, True)
     """
-    chosen = _distance_of(measure, "regression", options)
+    chosen = _compared_distance(measure, "regression", options)
     check_draws(level, resamples)
     models = []
     for name, given in (("a", a), ("b", b)):
@@ -174,10 +174,10 @@ def regression_compare(
     observed, resampled, calibrated, _ = map(torch.stack, zip(*draws, strict=True))
     between = targets_between(chosen, models, resamples, np.random.default_rng(seed), mass)
     worlds = PairedWorlds(observed, resampled, calibrated, between)
-    return _compared(chosen, worlds, level, Evidence(samples=models[0][0].shape[-2]))
+    return _comparison_of_worlds(chosen, worlds, level, Evidence(samples=models[0][0].shape[-2]))
 
 
-def _distance_of(measure: MeasureLike, kind: str, options: dict[str, object]) -> BoundMeasure:
+def _compared_distance(measure: MeasureLike, kind: str, options: dict[str, object]) -> BoundMeasure:
     chosen = bound_measure(measure, kind, options)
     if chosen.distance is None:
         raise InputError(
@@ -189,7 +189,7 @@ def _distance_of(measure: MeasureLike, kind: str, options: dict[str, object]) ->
     return chosen
 
 
-def _compared(
+def _comparison_of_worlds(
     chosen: BoundMeasure, worlds: PairedWorlds, level: float, seen: Evidence
 ) -> Comparison:
     """Make the interval of a difference from the draws of both models."""

@@ -287,7 +287,7 @@ def paired_interval_of_sums(*sums: np.ndarray, level: float = 0.95) -> MeanEnds[
         >>> [round(float(part), 2) for part in paired_interval_of_sums(*sums)]
         [0.5, -0.42, 1.42]
     """
-    found = _central(*sums)
+    found = _central_moments_of_mean(*sums)
     known, middle, error = (
         torch.from_numpy(np.asarray(part)) for part in (sums[0], found.mean, found.error)
     )
@@ -389,7 +389,7 @@ def interval_of_sums(
         [2.5, 0.446, 4.554]
     """
     usual_reach = normal_quantile(checked_level(level))
-    found = _central(*_sums(count, total, squares, cubes, fourths))
+    found = _central_moments_of_mean(*_sums(count, total, squares, cubes, fourths))
     mean, error = found.mean, found.error
     reach = student_quantile(level, torch.from_numpy(found.freedom)).numpy()
     tilts = np.maximum(np.stack([-found.skewness, found.skewness]), 0)
@@ -411,7 +411,7 @@ class _Central:
     evidence: Evidence
 
 
-def _central(count: np.ndarray, *sums: np.ndarray) -> _Central:
+def _central_moments_of_mean(count: np.ndarray, *sums: np.ndarray) -> _Central:
     """Return what sums of the first four powers tell about a mean."""
     with np.errstate(invalid="ignore", divide="ignore"):
         mean, second, third, fourth = (part / count for part in sums)

@@ -86,7 +86,7 @@ def interval(
     if chosen.index is not None and mass is None:
         return cell_intervals([chosen], confidence, correct, level, resamples, seed)[0]
     generator = np.random.default_rng(seed)
-    answer = _drawn_interval(chosen, confidence, correct, mass, resamples, generator, level)
+    answer = _drawn_measure_interval(chosen, confidence, correct, mass, resamples, generator, level)
     return _with_caution(answer, chosen, evidence_of_pairs(correct))
 
 
@@ -134,7 +134,9 @@ def cell_intervals(
         answer = mapped_intervals(lambda *some: torch.cat(some).reshape(shape), *each)
         if one.bin_ends is None:
             low = answer.low
-            high = answer.high.maximum(_of_unanimous(one, confidence, correct, level))
+            high = answer.high.maximum(
+                _measure_interval_of_unanimous(one, confidence, correct, level)
+            )
         else:
             filled = gathered.right + gathered.wrong
             accuracy = gathered.right / filled.clamp(min=1)
@@ -259,7 +261,7 @@ def oracle_bound(samples: int, level: float = 0.95) -> float:
     return math.sqrt(math.log(2 / (1 - checked_level(level))) / (2 * samples))
 
 
-def _drawn_interval(
+def _drawn_measure_interval(
     measure: BoundMeasure,
     confidence: Tensor,
     correct: Tensor,
@@ -289,7 +291,7 @@ def _drawn_interval(
     return replace(found, low=low, high=high)
 
 
-def _of_unanimous(
+def _measure_interval_of_unanimous(
     measure: BoundMeasure, confidence: Tensor, correct: Tensor, level: float
 ) -> Tensor:
     """Return the measure at the farthest accuracy that rows without any contrast allow, or 0."""

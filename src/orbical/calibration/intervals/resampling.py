@@ -118,9 +118,9 @@ def drawn_targets(
     """
     given = (mean, variance, target)
     if measure.whitened is not None and weights is None:
-        errors = _whitened_errors(measure, measure.whitened, *given, generator)
+        errors = _whitened_errors_resampled(measure, measure.whitened, *given, generator)
     else:
-        errors = _target_errors(measure, *given, generator, weights)
+        errors = _errors_of_resampled_targets(measure, *given, generator, weights)
     again, chance, heavy = [], [], []
     for block in resample_blocks(resamples, numbers or max(mean.numel(), variance.numel())):
         index, other = (
@@ -143,7 +143,7 @@ def drawn_targets(
     return errors.observed.cpu(), resampled, calibrated[:, 0], calibrated[:, 1]
 
 
-def _target_errors(
+def _errors_of_resampled_targets(
     measure: BoundMeasure,
     mean: Tensor,
     variance: Tensor,
@@ -217,10 +217,12 @@ def targets_between(
             yield center + ((root @ noise[..., None])[..., 0] if full else root * noise)
 
     distance = partial(on_vectors, measure, measure.drawn)
-    return _on_same_targets(distance, [(*given[:2], weights) for given in models], drawn())
+    return _resampled_on_same_targets(
+        distance, [(*given[:2], weights) for given in models], drawn()
+    )
 
 
-def _on_same_targets(
+def _resampled_on_same_targets(
     distance: Callable[..., Tensor], models: Sequence[tuple[Any, ...]], drawn: Iterable[Tensor]
 ) -> Tensor:
     """Evaluate models, their predictions followed by weights, on drawn targets: `[2, R]`."""
@@ -238,7 +240,7 @@ _GAUSSIAN_MOMENTS = {1: (2 / torch.pi) ** 0.5, 2: 1.0}
 """Mean absolute value and mean square of a standard normal variable."""
 
 
-def _whitened_errors(
+def _whitened_errors_resampled(
     measure: BoundMeasure,
     of: OfWhitened,
     mean: Tensor,
@@ -343,7 +345,7 @@ def paired_worlds(
 ) -> PairedWorlds:
     """Draw two models' pairs `(confidence, correct, weights)` again, sample by sample together."""
     if measure.index is not None and pairs[0][2] is None:
-        return _paired_cells(measure, [given[:2] for given in pairs], resamples, seed)
+        return _resampled_paired_cells(measure, [given[:2] for given in pairs], resamples, seed)
     # The same seed for both: they are drawn again on the same samples.
     draws = (
         drawn_pairs(measure, z, hit, resamples, np.random.default_rng(seed), mass)
@@ -354,12 +356,12 @@ def paired_worlds(
     blocks = resample_blocks(resamples, middle.numel())
     labels = (_labels(middle, block, generator) for block in blocks)
     models = [(z, mass) for z, _, mass in pairs]
-    between = _on_same_targets(partial(measure.values, measure.drawn), models, labels)
+    between = _resampled_on_same_targets(partial(measure.values, measure.drawn), models, labels)
     observed, resampled, calibrated, _ = map(torch.stack, zip(*draws, strict=True))
     return PairedWorlds(observed, resampled, calibrated, between)
 
 
-def _paired_cells(
+def _resampled_paired_cells(
     measure: BoundMeasure, pairs: list[tuple[Tensor, Tensor]], resamples: int, seed: int
 ) -> PairedWorlds:
     """Draw cells again: samples that share their cells in both models are drawn at once."""

@@ -178,11 +178,11 @@ def reliability(
     """
     check_name("binning", binning, ("width", "mass"))
     given = pair(confidence, correct, weights=weights)
-    edges, *sums = _edges_and_sums(*given, bins, binning)
+    edges, *sums = _bin_edges_and_sums(*given, bins, binning)
     return reliability_of_bins(*sums, edges=edges)
 
 
-def _edges_and_sums(
+def _bin_edges_and_sums(
     confidence: Tensor, correct: Tensor, weights: Tensor | None, bins: int, binning: str
 ) -> tuple[Tensor, ...]:
     """Return edges `[..., B+1]`, and `bin_sums` `[..., B]`, of a checked pair."""
@@ -435,9 +435,9 @@ def ece_debiased(
         tensor(-0.0625, dtype=torch.float64)
     """
     values, hits, mass = pair(confidence, correct, weights=weights)
-    edges, *sums = _edges_and_sums(values, hits, mass, bins, "width")
+    edges, *sums = _bin_edges_and_sums(values, hits, mass, bins, "width")
     error = (hits.double() - values).square()
-    squares = _edges_and_sums(values, error, mass, bins, "width")[-1]
+    squares = _bin_edges_and_sums(values, error, mass, bins, "width")[-1]
     diagram, total = reliability_of_bins(*sums, edges=edges), sums[1]
     size = effective_count(diagram, values, mass)
     gap = diagram.gap.square()

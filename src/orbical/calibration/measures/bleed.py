@@ -148,18 +148,18 @@ def covariance_terms(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Te
         >>> covariance_terms([[[3.0, 1.0], [1.0, 1.0]]], 1.0)
         tensor([[5., 1.]], dtype=torch.float64)
     """
-    excess = _covariances("aleatoric", aleatoric)
+    excess = _covariances_of_bleed("aleatoric", aleatoric)
     if truth is not None:
         number = _one_variance(truth)
         if number is None:
-            excess = excess - _of_shape(excess, _covariances("truth", truth), 3)
+            excess = excess - _of_shape(excess, _covariances_of_bleed("truth", truth), 3)
         else:
             same = torch.eye(excess.shape[-1], dtype=excess.dtype, device=excess.device)
             excess = excess - number.to(excess.device) * same
     return excess.square().sum(-1)
 
 
-def _covariances(name: str, values: ArrayLike) -> Tensor:
+def _covariances_of_bleed(name: str, values: ArrayLike) -> Tensor:
     tensor = _finite(name, as_floating(name, values))
     if tensor.ndim < 3 or tensor.shape[-1] != tensor.shape[-2]:
         raise InputError(name, "covariances [..., N, d, d]", tensor)

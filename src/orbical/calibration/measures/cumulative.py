@@ -25,7 +25,9 @@ from ..pairs.validation import pair
 __all__ = ["CumulativeCurve", "cumulative_curve", "esd", "esd_softened", "ks", "ordered_esd"]
 
 
-def _form_in_order(d: Tensor, ties: sorting.Ties, mass: Tensor | None) -> tuple[Tensor, Tensor]:
+def _cumulative_form_in_order(
+    d: Tensor, ties: sorting.Ties, mass: Tensor | None
+) -> tuple[Tensor, Tensor]:
     """Return ESD of `d [..., N]`, in the order of confidence, and its gradient by -d.
 
     The gradient is a linear and self-adjoint map of d, so that ESD, a quadratic form, is half of
@@ -51,7 +53,9 @@ def _form_in_order(d: Tensor, ties: sorting.Ties, mass: Tensor | None) -> tuple[
     return value[..., 0], (rest - total).mul_(scale).mul_(mass)
 
 
-def _form_of_pairs(d: Tensor, order_by: Tensor, mass: Tensor | None) -> tuple[Tensor, Tensor]:
+def _cumulative_form_of_pairs(
+    d: Tensor, order_by: Tensor, mass: Tensor | None
+) -> tuple[Tensor, Tensor]:
     """Return ESD of `d [N]` in any order, and its gradient by -d, from the matrix of all pairs."""
     below = (order_by.unsqueeze(1) >= order_by).double().fill_diagonal_(0.0)
     if mass is None:
@@ -85,7 +89,7 @@ def _ordered(difference: Tensor, order_by: Tensor, mass: Tensor | None) -> tuple
     ordered, order = sorting.ascending(order_by)
     mass = None if mass is None else sorting.take_by_row(mass, order)
     d = sorting.take_by_row(difference, order)
-    value, slope = _form_in_order(d, sorting.sorted_ties(ordered), mass)
+    value, slope = _cumulative_form_in_order(d, sorting.sorted_ties(ordered), mass)
     return value, sorting.undo_sort(-slope, order)
 
 
@@ -99,17 +103,18 @@ def esd_with_slope(
     """
     if sorting.all_pairs_fit(confidence):
         d = correct.double() - confidence
-        value, slope = _form_of_pairs(d, confidence.detach(), mass)
+        value, slope = _cumulative_form_of_pairs(d, confidence.detach(), mass)
         return value, slope.to(confidence.dtype)
     ordered, order = sorting.sorted_values(confidence)
     if ordered.ndim == 1 and correct.dtype == torch.bool and can_fuse(ordered, mass):
-        from ..numerics.esd_kernels import esd as fused  # imports Triton, which only some have
+        # This imports Triton, which only some installations have.
+        from ..numerics.esd_kernels import esd_by_kernels
 
-        value, slope = fused(ordered, order, correct)
+        value, slope = esd_by_kernels(ordered, order, correct)
         return value, slope.to(confidence.dtype)
     mass = None if mass is None else sorting.take_by_row(mass, order)
     d = sorting.take_by_row(correct, order).double().sub_(ordered)
-    value, slope = _form_in_order(d, sorting.sorted_ties(ordered.detach()), mass)
+    value, slope = _cumulative_form_in_order(d, sorting.sorted_ties(ordered.detach()), mass)
     return value, sorting.undo_sort(slope.to(ordered.dtype), order)
 
 
@@ -120,7 +125,7 @@ def _esd_alone(confidence: Tensor, correct: Tensor, mass: Tensor | None) -> Tens
     ordered, order = sorting.ascending(confidence)
     mass = None if mass is None else sorting.take_by_row(mass, order)
     d = sorting.take_by_row(correct, order).double().sub_(ordered)
-    return _form_in_order(d, sorting.sorted_ties(ordered), mass)[0]
+    return _cumulative_form_in_order(d, sorting.sorted_ties(ordered), mass)[0]
 
 
 def ordered_esd(

@@ -35,7 +35,7 @@ def _finite(name: str, tensor: Tensor) -> Tensor:
     return tensor.double()
 
 
-def _positive(name: str, variance: Tensor) -> Tensor:
+def _positive_gaussian_variance(name: str, variance: Tensor) -> Tensor:
     smallest = variance.detach().min().item()
     if smallest <= 0:
         raise InputError(
@@ -77,7 +77,7 @@ def one_target(
         )
     finite = (_finite(name, tensor) for name, tensor in zip(given, tensors, strict=True))
     mean, variance, target = one_shape(*_BROADCAST, *finite)
-    return target - mean, _positive("variance", variance)
+    return target - mean, _positive_gaussian_variance("variance", variance)
 
 
 def vector_target(
@@ -122,7 +122,9 @@ def vector_target(
     variance = _finite("variance", variance)
     if extra:
         return error, variance, True
-    error, variance = one_shape(*_BROADCAST, error, _positive("variance", variance))
+    error, variance = one_shape(
+        *_BROADCAST, error, _positive_gaussian_variance("variance", variance)
+    )
     return error, variance, False
 
 
@@ -135,7 +137,7 @@ def marginal_variance(variance: Tensor, full: bool) -> Tensor:
     """
     if not full:
         return variance
-    return _positive("variance", variance.diagonal(dim1=-2, dim2=-1))
+    return _positive_gaussian_variance("variance", variance.diagonal(dim1=-2, dim2=-1))
 
 
 def whitened(error: Tensor, variance: Tensor, full: bool) -> tuple[Tensor, Tensor]:

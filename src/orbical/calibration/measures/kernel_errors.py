@@ -23,7 +23,7 @@ from ..pairs.validation import pair
 __all__ = ["mmce", "mmce_squared", "mmce_weighted", "skce"]
 
 
-def _laplacian_with_slope(
+def _kernel_form_with_slope(
     confidence: Tensor, correct: Tensor, weight: Tensor | None, phi: float, diagonal: int
 ) -> tuple[Tensor, Tensor]:
     """Return a sum over pairs of checked tensors `[..., N]`, and its gradient by confidence.
@@ -33,7 +33,7 @@ def _laplacian_with_slope(
     The kernel's derivative at equal places is taken as 0, the middle of its subgradients.
     """
     if sorting.all_pairs_fit(confidence):
-        return _form_of_pairs(confidence, correct, weight, phi, diagonal)
+        return _kernel_form_of_pairs(confidence, correct, weight, phi, diagonal)
     ordered, order = sorting.sorted_values(confidence)
     ties = sorting.sorted_ties(ordered.detach())
     z = ordered.double()
@@ -50,12 +50,12 @@ def _laplacian_with_slope(
     return value, sorting.undo_sort(slope.to(ordered.dtype), order)
 
 
-def _laplacian_form(
+def _laplacian_kernel_form(
     confidence: Tensor, correct: Tensor, weight: Tensor | None, phi: float, diagonal: int
 ) -> Tensor:
-    """Return the value of `_laplacian_with_slope` alone, at a fraction of its cost."""
+    """Return the value of `_kernel_form_with_slope` alone, at a fraction of its cost."""
     if sorting.all_pairs_fit(confidence):
-        return _form_of_pairs(confidence, correct, weight, phi, diagonal)[0]
+        return _kernel_form_of_pairs(confidence, correct, weight, phi, diagonal)[0]
     ordered, order = sorting.ascending(confidence)
     z = ordered.double()
     errors = sorting.take_by_row(correct, order).double().sub_(z)
@@ -65,7 +65,7 @@ def _laplacian_form(
     return form if diagonal else form - errors.square().sum(-1)
 
 
-def _form_of_pairs(
+def _kernel_form_of_pairs(
     confidence: Tensor, correct: Tensor, weight: Tensor | None, phi: float, diagonal: int
 ) -> tuple[Tensor, Tensor]:
     """Return the same from the matrix of all pairs of samples `[N]`."""
@@ -129,7 +129,7 @@ def mmce_with_slope(
     confidence: Tensor, correct: Tensor, mass: Tensor | None, phi: float
 ) -> tuple[Tensor, Tensor]:
     """Return `mmce_squared` of checked tensors `[..., N]`, and its gradient by confidence."""
-    value, slope = _laplacian_with_slope(confidence, correct, mass, phi, 1)
+    value, slope = _kernel_form_with_slope(confidence, correct, mass, phi, 1)
     if mass is None:
         share = confidence.shape[-1] ** -2
         return value * share, slope.mul_(share).to(confidence.dtype)
@@ -142,7 +142,7 @@ def _mmce_squared_alone(
 ) -> Tensor:
     """Return the value of `mmce_with_slope` alone."""
     total = confidence.shape[-1] if mass is None else mass.sum(-1)
-    return _laplacian_form(confidence, correct, mass, phi, 1) / total**2
+    return _laplacian_kernel_form(confidence, correct, mass, phi, 1) / total**2
 
 
 def mmce(
@@ -218,7 +218,13 @@ def mmce_weighted(
     share = mass / torch.where(hit == 1, hits, misses)
     share = share.nan_to_num(0.0)
     return differentiable(
-        _laplacian_with_slope, confidence, correct, share, phi, 1, value_alone=_laplacian_form
+        _kernel_form_with_slope,
+        confidence,
+        correct,
+        share,
+        phi,
+        1,
+        value_alone=_laplacian_kernel_form,
     )
 
 
@@ -260,6 +266,12 @@ def skce(
     size = confidence.shape[-1]
     pairs = size * (size - 1) if mass is None else mass.sum(-1) ** 2 - mass.square().sum(-1)
     form = differentiable(
-        _laplacian_with_slope, confidence, correct, mass, phi, 0, value_alone=_laplacian_form
+        _kernel_form_with_slope,
+        confidence,
+        correct,
+        mass,
+        phi,
+        0,
+        value_alone=_laplacian_kernel_form,
     )
     return form / pairs

@@ -240,7 +240,7 @@ def brier_parts(
     total = float(len(p)) if mass is None else mass.sum().item()
     for classes in torch.arange(p.shape[-1], device=p.device).split(max(1, _BLOCK // len(p))):
         hit = truth == classes[:, None]
-        refinement += _isotonic_error(p[:, classes].T.double(), hit, mass) / total
+        refinement += _isotonic_score_error(p[:, classes].T.double(), hit, mass) / total
         often = weighted_mean(hit.double(), mass)
         uncertainty += (often * (1 - often)).sum().item()
     left = torch.tensor(refinement, dtype=torch.float64, device=p.device)
@@ -248,7 +248,7 @@ def brier_parts(
     return BrierParts(score, calibration=score - left, refinement=left, uncertainty=most)
 
 
-def _isotonic_error(confidence: Tensor, hit: Tensor, mass: Tensor | None) -> float:
+def _isotonic_score_error(confidence: Tensor, hit: Tensor, mass: Tensor | None) -> float:
     """Return the sum of squared errors of the isotonic regressions of `hit` on rows `[K, N]`."""
     ordered, order = sorting.ascending(confidence)
     # Equal confidences get one value: each run of them is one cell, at its first place.
@@ -285,11 +285,11 @@ def isotonic_remainder(
     filled = np.flatnonzero(hits > 0)  # several times faster than that of numbers
     row, right = filled // width, hits[filled].astype(np.float64)
     stop = np.minimum(np.append(filled[1:], len(before) - 1), (row + 1) * width)
-    right, number = _pooled(right, before[stop] - before[filled], row)
+    right, number = _pooled_for_isotonic_score(right, before[stop] - before[filled], row)
     return float((right * (1 - right / number)).sum())
 
 
-def _pooled(
+def _pooled_for_isotonic_score(
     right: np.ndarray, number: np.ndarray, row: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Pool neighbors of a row, all that violate the order at once, until their shares rise."""

@@ -61,7 +61,7 @@ def _spectrum(masses: Tensor) -> Tensor:
     return spectrum
 
 
-def _smoothed_error(spectrum: Tensor, bandwidth: Tensor) -> Tensor:
+def _smooth_ece_of_spectrum(spectrum: Tensor, bandwidth: Tensor) -> Tensor:
     """Return the integral over [0, 1] of the absolute smoothed residual density."""
     grid = spectrum.shape[-1] - 1
     waves = torch.arange(grid + 1, dtype=torch.float64, device=spectrum.device) * math.pi
@@ -90,19 +90,19 @@ def smooth_ece_from_masses(masses: Tensor, total: Tensor | int, bandwidth: float
     spectrum = _spectrum(masses) / total[..., None]
     shape = spectrum.shape[:-1]
     if bandwidth is not None:
-        return _smoothed_error(spectrum, spectrum.new_full(shape, bandwidth))
+        return _smooth_ece_of_spectrum(spectrum, spectrum.new_full(shape, bandwidth))
     # The Illinois method: false position that halves the value of an end kept twice in a row. Rows
     # leave the search as their bandwidths are found.
     spectrum = spectrum.reshape(-1, spectrum.shape[-1])
     over = (masses.abs().sum(-1) / total).reshape(-1)  # without smoothing
     found, rows = torch.zeros_like(over), torch.arange(len(over), device=over.device)
     low, high = torch.zeros_like(over), torch.ones_like(over)
-    under = _smoothed_error(spectrum, high) - high
+    under = _smooth_ece_of_spectrum(spectrum, high) - high
     rose, fell = torch.zeros_like(over, dtype=torch.bool), torch.zeros_like(over, dtype=torch.bool)
     for _ in range(_STEPS):
         apart = over - under
         place = torch.where(apart > 0, (high * over - low * under) / apart, low)
-        error = _smoothed_error(spectrum, place)
+        error = _smooth_ece_of_spectrum(spectrum, place)
         found[rows] = error
         above = error > place
         over, under = (

@@ -354,7 +354,7 @@ gence_sq_floor: float = 2.0
 """GENCE_sq of a calibrated Gaussian, in any dimension: 2."""
 
 
-def _gap(
+def _gap_of_variance_and_error(
     mean: ArrayLike, variance: ArrayLike, target: ArrayLike, power: int
 ) -> tuple[Tensor, Tensor]:
     """Return what is expected of the error less what is seen, over the length of the former.
@@ -372,7 +372,7 @@ def _gap(
     return (expected - seen) / length, variance
 
 
-def _mean_over_fibers(
+def _mean_over_variance_fibers(
     gap: Tensor, variance: Tensor, bins: int, weights: ArrayLike | None
 ) -> Tensor:
     """Return `sum_b share_b || mean over bin b of gap ||^2`, with bins of the total variance."""
@@ -431,7 +431,7 @@ def gence_terms(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tens
         >>> gence_terms([0.0, 0.0], [math.pi / 2, math.pi / 2], [1.0, 2.0]).round(decimals=6)
         tensor([0., 1.], dtype=torch.float64)
     """
-    gap, _ = _gap(mean, variance, target, 1)
+    gap, _ = _gap_of_variance_and_error(mean, variance, target, 1)
     return gap.square().sum(-1)
 
 
@@ -473,7 +473,7 @@ def gence_sq_terms(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> T
         >>> gence_sq_terms([0.0, 0.0], [1.0, 1.0], [1.0, 2.0])
         tensor([0., 9.], dtype=torch.float64)
     """
-    gap, _ = _gap(mean, variance, target, 2)
+    gap, _ = _gap_of_variance_and_error(mean, variance, target, 2)
     return gap.square().sum(-1)
 
 
@@ -513,8 +513,8 @@ def gence_fiber(
         >>> round(float(value), 6)
         0.0
     """
-    gap, variance = _gap(mean, variance, target, 1)
-    return _mean_over_fibers(gap, variance, bins, weights)
+    gap, variance = _gap_of_variance_and_error(mean, variance, target, 1)
+    return _mean_over_variance_fibers(gap, variance, bins, weights)
 
 
 def gence_sq_fiber(
@@ -550,5 +550,5 @@ def gence_sq_fiber(
         >>> gence_sq_fiber([0.0, 0.0], [2.5, 2.5], [1.0, 2.0])
         tensor(0., dtype=torch.float64)
     """
-    gap, variance = _gap(mean, variance, target, 2)
-    return _mean_over_fibers(gap, variance, bins, weights)
+    gap, variance = _gap_of_variance_and_error(mean, variance, target, 2)
+    return _mean_over_variance_fibers(gap, variance, bins, weights)

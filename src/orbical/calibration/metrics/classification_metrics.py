@@ -40,7 +40,7 @@ _REMEDIES = {
 }
 
 
-class _OfOutputs(MeasureMetric):
+class _ClassificationMetric(MeasureMetric):
     """A metric of a classifier's outputs."""
 
     def __init__(
@@ -105,7 +105,7 @@ def _flat_target(preds: Tensor, target: Tensor) -> Tensor:
     return target if target.ndim == 1 else target.reshape(-1)
 
 
-class ECE(_OfOutputs, measure="ece"):
+class ECE(_ClassificationMetric, measure="ece"):
     """ECE of the top label over equal-width bins; keeps four sums per bin.
 
     Args:
@@ -142,7 +142,7 @@ class ECE(_OfOutputs, measure="ece"):
         return error_of(self.reliability(), self.settings["norm"])
 
 
-class SmoothECE(_OfOutputs, measure="smooth_ece"):
+class SmoothECE(_ClassificationMetric, measure="smooth_ece"):
     """Smooth ECE of the top label; keeps the residuals summed on a grid.
 
     Args:
@@ -171,7 +171,7 @@ class SmoothECE(_OfOutputs, measure="smooth_ece"):
         return smooth.smooth_ece_from_masses(masses, mass, self.settings["bandwidth"])
 
 
-class SBECE(_OfOutputs, measure="sb_ece"):
+class SBECE(_ClassificationMetric, measure="sb_ece"):
     """Soft-binned ECE of the top label; keeps two sums per bin.
 
     Args:
@@ -203,7 +203,7 @@ class SBECE(_OfOutputs, measure="sb_ece"):
         return soft.soft_ece_from_sums(*self._sums())
 
 
-class SAvUC(_OfOutputs, measure="s_avuc"):
+class SAvUC(_ClassificationMetric, measure="s_avuc"):
     """Soft accuracy versus uncertainty; keeps two sums.
 
     Args:
@@ -233,7 +233,7 @@ class SAvUC(_OfOutputs, measure="s_avuc"):
         return soft.avuc_of_counts(*self._sums())
 
 
-class Accuracy(MeanMetric, _OfOutputs, measure="accuracy"):
+class Accuracy(MeanMetric, _ClassificationMetric, measure="accuracy"):
     """Share of samples whose most probable class is the label; keeps two sums.
 
     Example:
@@ -247,7 +247,7 @@ class Accuracy(MeanMetric, _OfOutputs, measure="accuracy"):
     plot_upper_bound = 1.0
 
 
-class NLL(MeanMetric, _OfOutputs, measure="nll"):
+class NLL(MeanMetric, _ClassificationMetric, measure="nll"):
     """Mean negative log-likelihood; keeps two sums.
 
     Example:
@@ -259,7 +259,7 @@ class NLL(MeanMetric, _OfOutputs, measure="nll"):
     """
 
 
-class Brier(MeanMetric, _OfOutputs, measure="brier"):
+class Brier(MeanMetric, _ClassificationMetric, measure="brier"):
     """Brier score over all classes; keeps two sums.
 
     Example:
@@ -271,7 +271,7 @@ class Brier(MeanMetric, _OfOutputs, measure="brier"):
     """
 
 
-class KeptPairs(KeptMetric, _OfOutputs):
+class KeptPairs(KeptMetric, _ClassificationMetric):
     """A metric of all confidences together."""
 
     arrays = ("confidence", "correct")

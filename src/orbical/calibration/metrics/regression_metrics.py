@@ -20,7 +20,7 @@ from .metric_states import KeptMetric, MeanMetric, MeasureMetric
 __all__ = ["ENCE", "GENCE", "UCE", "GENCESquared", "GaussianCRPS", "GaussianNLL", "RegressionESD"]
 
 
-def _gaussian(preds: object) -> tuple[Tensor, Tensor]:
+def _gaussian_preds_of_metric(preds: object) -> tuple[Tensor, Tensor]:
     """Return mean and variance of predictions, however they are passed."""
     if isinstance(preds, Mapping):
         given = preds.get("mean"), preds.get("covariance", preds.get("variance"))
@@ -38,7 +38,7 @@ def _gaussian(preds: object) -> tuple[Tensor, Tensor]:
     return as_floating("mean", mean).detach(), as_floating("variance", variance).detach()
 
 
-class _OfGaussians(MeasureMetric):
+class _RegressionMetric(MeasureMetric):
     """A metric of Gaussian predictions."""
 
     def update(self, preds: Any, target: ArrayLike, weights: ArrayLike | None = None) -> None:
@@ -49,18 +49,18 @@ class _OfGaussians(MeasureMetric):
             target: Targets of the mean's shape.
             weights: Sample weights `[N]`.
         """
-        mean, variance = _gaussian(preds)
+        mean, variance = _gaussian_preds_of_metric(preds)
         mass = sample_weights(weights, mean if mean.ndim == 1 else mean[..., 0])
         self._add(mass, mean, variance, as_floating("target", target).detach())
 
 
-class _Mean(MeanMetric, _OfGaussians):
+class _Mean(MeanMetric, _RegressionMetric):
     """A mean over samples of terms of Gaussian predictions."""
 
     plot_lower_bound = None
 
 
-class KeptPredictions(KeptMetric, _OfGaussians):
+class KeptPredictions(KeptMetric, _RegressionMetric):
     """A measure that needs all samples at once."""
 
     arrays = ("mean", "variance", "target")

@@ -37,8 +37,8 @@ def decayed(values: Tensor, places: Tensor, width: float) -> tuple[Tensor, Tenso
         # Summed from the far end: the difference of a total and a prefix would cancel.
         after = (values / growth).flip(-1).cumsum(-1).flip(-1) * growth
     else:
-        before = _doubling(values, places / width)
-        after = _doubling(values.flip(-1), -places.flip(-1) / width).flip(-1)
+        before = _decay_sums_by_doubling(values, places / width)
+        after = _decay_sums_by_doubling(values.flip(-1), -places.flip(-1) / width).flip(-1)
     return before - values, after - values
 
 
@@ -53,7 +53,7 @@ def decay_form(values: Tensor, places: Tensor, width: float) -> Tensor:
         growth = _growth(places, width)
         reach = (values * growth).cumsum(-1).div_(growth)
     else:
-        reach = _doubling(values, places / width)
+        reach = _decay_sums_by_doubling(values, places / width)
     # Each pair is counted twice, and a sample with itself once.
     form: Tensor = torch.linalg.vecdot(values, reach.mul_(2).sub_(values))
     return form
@@ -63,7 +63,7 @@ def _growth(places: Tensor, width: float) -> Tensor:
     return ((places - 0.5) / width).exp()
 
 
-def _doubling(values: Tensor, steps: Tensor) -> Tensor:
+def _decay_sums_by_doubling(values: Tensor, steps: Tensor) -> Tensor:
     """Return the inclusive scan for any range, by summing over windows of 1, 2, 4, ... samples.
 
     Only differences of places are exponentiated, so nothing can overflow. It ends as soon as no

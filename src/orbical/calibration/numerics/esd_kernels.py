@@ -29,7 +29,7 @@ def _sum_of_first(sums, count):
 
 
 @triton.jit
-def _reach(ordered, places, z, n, sign):
+def _esd_kernel_reach(ordered, places, z, n, sign):
     """Return how far the run of equal values goes on, upwards or downwards, by galloping."""
     far = places * 0
     step = far + 1
@@ -80,20 +80,20 @@ def _running_sums(ordered, hits, room, n, SIZE: tl.constexpr):
 
 
 @triton.jit(do_not_specialize=["n"])
-def _sums_below(ordered, room, n, SIZE: tl.constexpr):
+def _esd_kernel_sums_below(ordered, room, n, SIZE: tl.constexpr):
     """Store the sum of d over all samples with at most each confidence, and each block's sum."""
     running, below, sums = _parts(room, n)
     places = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
     there = places < n
     z = tl.load(ordered + places, there, other=float("nan"))
-    last = places + _reach(ordered, places, z, n, 1)
+    last = places + _esd_kernel_reach(ordered, places, z, n, 1)
     found = tl.load(running + last, there, other=0.0)
     tl.store(below + places, found, there)
     tl.store(sums + tl.num_programs(0) + tl.program_id(0), tl.sum(found, 0))
 
 
 @triton.jit(do_not_specialize=["n"])
-def _slopes(ordered, order, hits, room, gradient, n, SIZE: tl.constexpr):
+def _esd_kernel_slopes(ordered, order, hits, room, gradient, n, SIZE: tl.constexpr):
     """Store the gradient at the samples' own places, and each block's part of <d, rest>."""
     running, below, sums = _parts(room, n)
     blocks = tl.num_programs(0)
@@ -101,7 +101,9 @@ def _slopes(ordered, order, hits, room, gradient, n, SIZE: tl.constexpr):
     there = places < n
     z = tl.load(ordered + places, there, other=float("nan"))
     d = tl.load(hits + places, there, other=0).to(tl.float64) - z.to(tl.float64)
-    since = _reach(ordered, places, z, n, -1)  # samples of the same confidence before each
+    since = _esd_kernel_reach(
+        ordered, places, z, n, -1
+    )  # samples of the same confidence before each
     start = places - since
     own = tl.load(below + places, there, other=0.0)
     # Samples of one confidence have one sum: what lies before their run needs no look there.
@@ -127,7 +129,7 @@ def _value(room, value, n, blocks):
     tl.store(value, whole / (size * (size - 1) * (size - 2)))
 
 
-def esd(ordered: Tensor, order: Tensor, correct: Tensor) -> tuple[Tensor, Tensor]:
+def esd_by_kernels(ordered: Tensor, order: Tensor, correct: Tensor) -> tuple[Tensor, Tensor]:
     """Return ESD of sorted confidences `[n]`, and its gradient in the order of `correct`."""
     n, device = len(ordered), ordered.device
     blocks = triton.cdiv(n, _SIZE)
@@ -138,7 +140,7 @@ def esd(ordered: Tensor, order: Tensor, correct: Tensor) -> tuple[Tensor, Tensor
     outcomes = correct.contiguous().view(torch.uint8)
     _outcomes[grid](ordered, order, outcomes, hits, room, n, _SIZE, num_warps=8)
     _running_sums[grid](ordered, hits, room, n, _SIZE, num_warps=8)
-    _sums_below[grid](ordered, room, n, _SIZE, num_warps=8)
-    _slopes[grid](ordered, order, hits, room, gradient, n, _SIZE, num_warps=8)
+    _esd_kernel_sums_below[grid](ordered, room, n, _SIZE, num_warps=8)
+    _esd_kernel_slopes[grid](ordered, order, hits, room, gradient, n, _SIZE, num_warps=8)
     _value[(1,)](room, value, n, blocks)
     return value, gradient

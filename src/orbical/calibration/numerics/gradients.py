@@ -24,7 +24,7 @@ itself; so nothing that autograd would save may be overwritten.
 """
 
 
-class _WithGradient(torch.autograd.Function):
+class _ValueWithGradient(torch.autograd.Function):
     # Not split into forward and setup_context: torch inspects the signature of that kind of
     # forward at every call, which takes as long as a loss does.
     @staticmethod
@@ -73,7 +73,7 @@ def differentiable(
     if value_alone is not None and not (inputs.requires_grad and torch.is_grad_enabled()):
         return value_alone(inputs, target, mass, *settings)
     given = (inputs, target, mass, formula, *settings)
-    value: Tensor = _WithGradient.apply(*given)  # type: ignore[no-untyped-call]
+    value: Tensor = _ValueWithGradient.apply(*given)  # type: ignore[no-untyped-call]
     return value
 
 
@@ -104,10 +104,10 @@ def can_fuse(values: Tensor, mass: Tensor | None) -> bool:
 def _triton_works(device: int) -> bool:
     """Check whether Triton, which comes with torch, finds the C compiler that it needs."""
     try:
-        from .esd_kernels import esd
+        from .esd_kernels import esd_by_kernels
 
         confidence = torch.tensor([0.25, 0.5, 0.75], device=device)
-        esd(confidence, torch.arange(3, device=device), confidence > 0)
+        esd_by_kernels(confidence, torch.arange(3, device=device), confidence > 0)
     except Exception:  # whatever is amiss, torch computes the same
         return False
     return True

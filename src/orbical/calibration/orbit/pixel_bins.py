@@ -53,13 +53,13 @@ def pixel_errors_along(
     With `draws`, with its interval: pixels of an image belong together, so images are drawn.
     """
     arrays = arrays_of(scan)
-    options = _checked(arrays, name, options, draws is not None)
+    options = _checked_pixel_options(arrays, name, options, draws is not None)
     like = responses(scan, "mean_confidence")  # with the attributes that figures need
     groups, members = calibration_groups(like, by)
     if draws is not None:
         found = _intervals(arrays, members, len(groups), options["bins"], draws)
         return labeled_calibration(name, like, groups, by, found)
-    diagram = _diagram(arrays, members, len(groups), options["bins"])
+    diagram = _diagram_of_pixels(arrays, members, len(groups), options["bins"])
     values = error_of(diagram, options["norm"])
     values = torch.where(diagram.count.sum(-1) > 0, values, torch.nan)
     return labeled_calibration(name, like, groups, by, [(..., {"value": values.numpy()})])
@@ -73,7 +73,7 @@ def pixel_errors_pooled(
     Images are drawn with their whole orbits.
     """
     arrays = arrays_of(scan)
-    bins = _checked(arrays, name, options, interval=True)["bins"]
+    bins = _checked_pixel_options(arrays, name, options, interval=True)["bins"]
     found = []
     for model in range(len(arrays.models)):
         total = np.zeros((3, arrays.samples, 1, bins))
@@ -97,7 +97,7 @@ def pixel_error_intervals(
     ]
 
 
-def _checked(
+def _checked_pixel_options(
     arrays: ScanArrays, name: str, options: dict[str, object] | None, interval: bool
 ) -> dict[str, Any]:
     if options is None or (interval and options["norm"] != "l1"):
@@ -152,7 +152,7 @@ def _whole_share(stored: int, bins: Any) -> int:
     return wanted
 
 
-def _diagram(arrays: ScanArrays, members: Any, groups: int, bins: Any) -> Reliability:
+def _diagram_of_pixels(arrays: ScanArrays, members: Any, groups: int, bins: Any) -> Reliability:
     """Return the reliability diagram `[model, group, element, bin]` of all pixels."""
     wanted = _whole_share(arrays.shape(SUMS[0])[-1], bins)
     shape = (3, len(arrays.models), groups, len(arrays.group), wanted)
@@ -212,6 +212,6 @@ def pixel_reliability(scan: Scan | xr.Dataset, *, bins: int = 15) -> Reliability
     if not holds_pixel_calibration(scan):
         raise InputError("scan", "a labeled scan of a segmentation task", "another")
     arrays = arrays_of(scan)
-    found = _diagram(arrays, np.zeros(arrays.samples, np.int64), 1, bins)
+    found = _diagram_of_pixels(arrays, np.zeros(arrays.samples, np.int64), 1, bins)
     parts = (found.count, found.share, found.confidence, found.accuracy)
     return Reliability(found.edges, *(part[:, 0] for part in parts))

@@ -101,7 +101,7 @@ def along_orbit(
     chosen = bound_measure(measure, "pair", options)
     groups, members = calibration_groups(like, by)
     if binned is not None and not interval:
-        values = _binned_along(arrays, members, len(groups), binned)
+        values = _binned_errors_at_positions(arrays, members, len(groups), binned)
         return labeled_calibration(chosen.name, like, groups, by, [(..., {"value": values})])
 
     def at_elements(*pair: Tensor) -> dict[str, Any]:
@@ -110,7 +110,8 @@ def along_orbit(
         return vars(interval_of(chosen, *pair, **draws))
 
     parts = (
-        (place, at_elements(*pair)) for place, pair in _finished_pairs(arrays, members, len(groups))
+        (place, at_elements(*pair))
+        for place, pair in _finished_pairs_at_positions(arrays, members, len(groups))
     )
     return labeled_calibration(chosen.name, like, groups, by, parts)
 
@@ -251,7 +252,7 @@ def equal_width_options(measure: Any, options: dict[str, Any]) -> dict[str, Any]
     return chosen if chosen["binning"] == "width" else None
 
 
-def _binned_along(
+def _binned_errors_at_positions(
     arrays: ScanArrays, members: np.ndarray, groups: int, options: dict[str, Any]
 ) -> np.ndarray:
     """Return the binned error `[model, group, element]`, summed over blocks of samples."""
@@ -279,7 +280,7 @@ def _binned_along(
     return torch.where(count.sum(-1) > 0, error, torch.nan).numpy()
 
 
-def _finished_pairs(
+def _finished_pairs_at_positions(
     arrays: ScanArrays, members: np.ndarray, groups: int
 ) -> Iterator[tuple[tuple[int, int, slice], list[Tensor]]]:
     """Yield places `[model, group, element]` with the pairs `[K, N]` that are finished there."""

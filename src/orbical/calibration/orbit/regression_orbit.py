@@ -146,10 +146,10 @@ def regression_along(
         measure = measure_entry(measure, "regression", "aleatoric")
     answer: Callable[[Predictions], dict[str, Any]]
     if getattr(measure, "name", None) == BLEED:
-        name, answer = BLEED, partial(_bleed, _checked_truth(options), draws)
+        name, answer = BLEED, partial(_bleed_on_orbit, _checked_truth(options), draws)
     else:
         chosen = bound_measure(measure, "regression", options)
-        name, answer = chosen.name, partial(_measured, chosen, draws)
+        name, answer = chosen.name, partial(_regression_measured_on_orbit, chosen, draws)
     like = responses(scan, "score")
     data: Any = getattr(scan, "data", scan)
     if by == "component":
@@ -172,7 +172,9 @@ def regression_along(
     return labeled_calibration(name, like, groups, by, parts())
 
 
-def _measured(measure: BoundMeasure, draws: Draws | None, found: Predictions) -> dict[str, Any]:
+def _regression_measured_on_orbit(
+    measure: BoundMeasure, draws: Draws | None, found: Predictions
+) -> dict[str, Any]:
     """Return a measure of errors and variances, at all elements at once."""
     if measure.one_target and found.error.shape[-1] > 1:
         raise InputError(
@@ -193,7 +195,7 @@ def _checked_truth(options: dict[str, object]) -> float:
     return float(real_number("truth", options.get("truth", 0.0), ">= 0", "a variance"))
 
 
-def _bleed(truth: float, draws: Draws | None, found: Predictions) -> dict[str, Any]:
+def _bleed_on_orbit(truth: float, draws: Draws | None, found: Predictions) -> dict[str, Any]:
     """Return aleatoric bleed at all elements at once: a mean over samples, 0 without bleed."""
     width, noise = found.error.shape[-1], found.aleatoric
     if noise.shape[-1] > width:

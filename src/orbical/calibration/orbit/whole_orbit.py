@@ -170,14 +170,14 @@ def pooled_over_orbit(
     if holds_regression_calibration(scan):
         if interval:
             raise InputError("interval", "False for pooled regression", "True")
-        return _pooled_regression(scan, measure, options)
+        return _regression_pooled_over_orbit(scan, measure, options)
     binned = equal_width_options(measure, options)
     if holds_pixel_calibration(scan):
         name = bound_measure(measure, "pair", options).name
         found = pixel_errors_pooled(scan, name, binned, {"level": level, "seed": seed})
         data: Any = getattr(scan, "data", scan)
         values: list[Any] = [*found] if interval else [one.value for one in found]
-        return _by_model(name, data["mean_confidence"], values)
+        return _whole_orbit_by_model(name, data["mean_confidence"], values)
     like, arrays = pairs_of(scan)
     if interval and (binned is None or binned["norm"] != "l1"):
         raise InputError("interval", "False unless the measure is 'ece'", repr(measure))
@@ -202,11 +202,11 @@ def pooled_over_orbit(
             known = ~np.isnan(z)
             pair = (torch.from_numpy(part[known]) for part in (z, y > 0))
             mass = torch.from_numpy(np.broadcast_to(weights, z.shape)[known])
-            values.append(_weighted_value(chosen, tuple(pair), mass))
-    return _by_model(chosen.name, like, values)
+            values.append(_weighted_value_of_orbit(chosen, tuple(pair), mass))
+    return _whole_orbit_by_model(chosen.name, like, values)
 
 
-def _pooled_regression(scan: Any, measure: Any, options: dict[str, Any]) -> xr.DataArray:
+def _regression_pooled_over_orbit(scan: Any, measure: Any, options: dict[str, Any]) -> xr.DataArray:
     entry = MEASURES.get(measure) if isinstance(measure, str) else measure
     if isinstance(entry, Measure) and entry.interval == "bootstrap":
         # A mean over the same samples at each position is the mean of the positions.
@@ -221,11 +221,13 @@ def _pooled_regression(scan: Any, measure: Any, options: dict[str, Any]) -> xr.D
         error, variance = given.error.flatten(0, 1), given.variance.flatten(0, 1)
         mass = weights.repeat_interleave(given.error.shape[1])
         predictions = torch.zeros_like(error), variance, error
-        values.append(_weighted_value(chosen, predictions, mass))
-    return _by_model(chosen.name, data["error"], values)
+        values.append(_weighted_value_of_orbit(chosen, predictions, mass))
+    return _whole_orbit_by_model(chosen.name, data["error"], values)
 
 
-def _weighted_value(chosen: BoundMeasure, given: tuple[Tensor, ...], weights: Tensor) -> Tensor:
+def _weighted_value_of_orbit(
+    chosen: BoundMeasure, given: tuple[Tensor, ...], weights: Tensor
+) -> Tensor:
     """Evaluate a measure on pooled samples, with weights only where they differ."""
     if not len(weights):
         return torch.tensor(torch.nan)
@@ -243,7 +245,7 @@ def _weighted_value(chosen: BoundMeasure, given: tuple[Tensor, ...], weights: Te
     return found
 
 
-def _by_model(name: str, like: xr.DataArray, values: list[Any]) -> xr.DataArray:
+def _whole_orbit_by_model(name: str, like: xr.DataArray, values: list[Any]) -> xr.DataArray:
     import xarray as xr
 
     entry = MEASURES.get(name)

@@ -83,7 +83,7 @@ def _check_largest_logits(largest: Tensor) -> None:
 def _check_probabilities(rows: Tensor, slack: float) -> None:
     """Check rows for their signs and sums."""
     _check_signs(rows)
-    _check_sums(rows, slack)
+    _check_output_sums(rows, slack)
 
 
 def _check_signs(rows: Tensor) -> None:
@@ -93,7 +93,7 @@ def _check_signs(rows: Tensor) -> None:
         raise InputError("probs", "values in [0, 1]", values, remedy=_REMEDY)
 
 
-def _check_sums(rows: Tensor, slack: float) -> None:
+def _check_output_sums(rows: Tensor, slack: float) -> None:
     sums = _row_sums(rows)
     least, most = value_range(sums)
     if not (1 - least <= slack and most - 1 <= slack):
@@ -128,11 +128,11 @@ def _bits(rows: Tensor) -> Tensor:
 
 def _checked_outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple[str, Tensor]:
     name, outputs = classifier_outputs(probs, logits)
-    _check_rows(name, outputs)
+    _check_output_rows(name, outputs)
     return name, outputs
 
 
-def _check_rows(name: str, outputs: Tensor) -> None:
+def _check_output_rows(name: str, outputs: Tensor) -> None:
     few = few_as_numpy(outputs)
     if few is not None and _are_accepted(name, few, probability_tolerance(outputs.dtype)):
         return
@@ -289,7 +289,7 @@ def top_label_of(name: str, outputs: Tensor, labels: Tensor) -> tuple[Tensor, Te
     """
     few = outputs.numel() <= _FEW
     if few or (outputs.requires_grad and torch.is_grad_enabled()):
-        _check_rows(name, outputs)
+        _check_output_rows(name, outputs)
         if few and name == "probs":
             largest, predicted = outputs.max(-1)
             return largest, predicted == labels
@@ -343,7 +343,7 @@ def _top_of_long_rows(
         predicted = torch.from_numpy(rows.numpy().argmax(-1))
         largest = rows.gather(-1, predicted[:, None])[:, 0]
         return _confidence_of_logits(rows, largest), predicted == labels
-    _check_sums(rows, slack)
+    _check_output_sums(rows, slack)
     unsigned = np.uint64 if rows.dtype == torch.float64 else np.uint32
     predicted = torch.from_numpy(rows.numpy().view(unsigned).argmax(-1))
     confidence = rows.gather(-1, predicted[:, None])[:, 0]

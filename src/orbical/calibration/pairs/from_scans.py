@@ -72,15 +72,19 @@ def pairs_within(scan: Scan | xr.Dataset) -> xr.Dataset:
     for dim, (confidence, correct, what) in _STORED.items():
         if {confidence, correct} <= names:
             pair = data[[confidence, correct]]
-            return _stacked(pair.rename({confidence: "confidence", correct: "correct"}), dim, what)
+            return _stacked_pairs_of_scan(
+                pair.rename({confidence: "confidence", correct: "correct"}), dim, what
+            )
     if {"probabilities", "true_labels"} <= names:
         labels = data.get("class_name", np.arange(data.sizes["class"]))
-        return _by_class(data, data["probabilities"], data["true_labels"], "class_name", labels)
+        return _pairs_by_class_of_scan(
+            data, data["probabilities"], data["true_labels"], "class_name", labels
+        )
     if {"probabilities", "rank_error", "label"} <= names:
         reached = data["probabilities"].cumsum("class").isel({"class": slice(None, -1)}).clip(0, 1)
         ranks = np.arange(reached.sizes["class"])
         passed = data["label"] <= reached["class"].copy(data=ranks)
-        return _by_class(data, reached, passed.astype(np.float32), "threshold", ranks)
+        return _pairs_by_class_of_scan(data, reached, passed.astype(np.float32), "threshold", ranks)
     raise InputError(
         "scan",
         "a labeled scan of detection, segmentation, labels, ordered classes, or points with "
@@ -96,7 +100,9 @@ def _description(scan: object) -> str:
     return f"one of {task} without these" if task else type(scan).__name__
 
 
-def _by_class(data: Any, chance: Any, truth: Any, name: str, values: Any) -> xr.Dataset:
+def _pairs_by_class_of_scan(
+    data: Any, chance: Any, truth: Any, name: str, values: Any
+) -> xr.Dataset:
     """Return probabilities `[model, sample, element, class]` and truth `[sample, class]` as pairs.
 
     `values [class]` become a coordinate on the pairs.
@@ -107,12 +113,12 @@ def _by_class(data: Any, chance: Any, truth: Any, name: str, values: Any) -> xr.
         confidence=chance.drop_vars("class_name", errors="ignore"),
         correct=truth.drop_vars("class_name", errors="ignore").where(finished),
     )
-    stacked = _stacked(pair[["confidence", "correct"]], "class", "a single statement")
+    stacked = _stacked_pairs_of_scan(pair[["confidence", "correct"]], "class", "a single statement")
     column = np.tile(np.asarray(values), data.sizes["sample"])
     return stacked.assign_coords({name: ("sample", column)})
 
 
-def _stacked(pair: Any, dim: str, what: str) -> xr.Dataset:
+def _stacked_pairs_of_scan(pair: Any, dim: str, what: str) -> xr.Dataset:
     """Return samples and a further dimension as samples."""
     stacked = pair.stack(each=("sample", dim)).drop_vars(["each", "sample", dim], errors="ignore")
     stacked = stacked.rename(each="sample").transpose("model", "sample", "element")

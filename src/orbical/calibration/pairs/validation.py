@@ -19,7 +19,7 @@ def probability_tolerance(dtype: torch.dtype) -> float:
     return {torch.float64: 1e-6, torch.float32: 1e-4}.get(dtype, 2e-2)
 
 
-def _check_unit_interval(name: str, tensor: Tensor, remedy: str = "") -> None:
+def _check_pair_in_unit_interval(name: str, tensor: Tensor, remedy: str = "") -> None:
     """Check that values lie in [0, 1], but for rounding above 1."""
     if tensor.is_cuda and torch.cuda.is_current_stream_capturing():
         return  # operations that are recorded have no values yet
@@ -67,10 +67,10 @@ def pair(
         >>> confidence.shape, correct.dtype
         (torch.Size([2, 2]), torch.bool)
     """
-    confidence, correct = _arrays(confidence, correct, minimum)
-    _check_unit_interval("confidence", confidence, _OF_LOGITS)
+    confidence, correct = _arrays_of_pair(confidence, correct, minimum)
+    _check_pair_in_unit_interval("confidence", confidence, _OF_LOGITS)
     if correct.dtype != torch.bool:
-        _check_unit_interval("correct", correct)
+        _check_pair_in_unit_interval("correct", correct)
     mass = sample_weights(weights, confidence, minimum=minimum)
     given = (confidence, correct) if mass is None else (confidence, correct, mass)
     expanded = one_shape("correct", "a shape that broadcasts", *given)
@@ -92,7 +92,9 @@ def binary_pair(
     return confidence.detach(), correct.bool(), weights
 
 
-def _arrays(confidence: ArrayLike, correct: ArrayLike, minimum: int) -> tuple[Tensor, Tensor]:
+def _arrays_of_pair(
+    confidence: ArrayLike, correct: ArrayLike, minimum: int
+) -> tuple[Tensor, Tensor]:
     confidence = as_floating("confidence", confidence)
     correct = as_array("correct", correct, confidence.device)
     if confidence.ndim == 0:

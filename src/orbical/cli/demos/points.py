@@ -27,7 +27,7 @@ def run(options: DemoOptions) -> DemoResult:
     """
     count = options.samples or SAMPLES
     clouds = ob.datasets.furniture(-(-count // len(ob.datasets.BUILDERS)), POINTS)
-    models = _models(options.weights)
+    models = _points_models(options.weights)
     result = options.scan(
         models,
         (clouds.points[:count], clouds.labels[:count]),
@@ -38,7 +38,7 @@ def run(options: DemoOptions) -> DemoResult:
     return DemoResult(result, models, figures_of(result, clouds.classes))
 
 
-def _models(weights: Path | None) -> dict[str, object]:
+def _points_models(weights: Path | None) -> dict[str, object]:
     from ...errors import MissingExtra
     from ...zoo import pointnet
 

@@ -126,7 +126,7 @@ def proposed_preview(
     rows = spread_rows(count, TRIED, source.labels)
     wanted = ImagePreprocessing("unit", channels, layout.value)
     some = ChosenSamples(source, rows[:2], None, None, {}).read(0, len(rows[:2]))[0]
-    outputs, seconds, dense = _tried(name, predictor, wanted(some))
+    outputs, seconds, dense = _tried_proposal(name, predictor, wanted(some))
     tried = rows[: max(FEWEST_TRIED, min(TRIED, int(SECONDS_TO_TRY / 4 / max(seconds, 1e-4))))]
     some = ChosenSamples(source, tried, None, None, {}).read(0, len(tried))[0]
     task = settings.proposed_task(outputs, given.get("task"), dense)
@@ -156,7 +156,9 @@ def proposed_preview(
     return Proposal({one.name: one for one in proposed}, source, size, each, names)
 
 
-def _tried(name: str, predictor: Predictor, inputs: Tensor) -> tuple[Tensor, float, str | None]:
+def _tried_proposal(
+    name: str, predictor: Predictor, inputs: Tensor
+) -> tuple[Tensor, float, str | None]:
     """Return outputs `[N, values]`, the seconds of one input, and the task of a dense output."""
     from ..._imports import words_of
 

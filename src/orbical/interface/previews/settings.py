@@ -192,7 +192,7 @@ def proposed_scale(
     def run(inputs: Tensor) -> Tensor:
         return model_inputs.preview_answers(predictor, inputs)[0].flatten(1)
 
-    value, why = _best_scale(images, run, wanted, labels)
+    value, why = _best_scale_setting(images, run, wanted, labels)
     return Setting("scale", value, data.SCALES, why)
 
 
@@ -286,7 +286,7 @@ def preview_information(outputs: Tensor) -> float:
     return round(float((whole - each) / np.log(2)), 3)
 
 
-def _best_scale(
+def _best_scale_setting(
     images: Tensor,
     run: Callable[[Tensor], Tensor],
     wanted: data.ImagePreprocessing,

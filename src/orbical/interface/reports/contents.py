@@ -105,7 +105,7 @@ def informative_report_samples(
     worst = np.where(upward, mean, -mean).min(0)
     taken = np.zeros(total, bool)
     for priority in (variance.max(0), -worst):
-        taken[_in_turn(priority, label, finished & ~taken)[:third]] = True
+        taken[_samples_in_turn(priority, label, finished & ~taken)[:third]] = True
     rest = np.flatnonzero(finished & ~taken)
     taken[rest[spread_points(xy[rest], count - 2 * third)]] = True
     how = (
@@ -115,7 +115,7 @@ def informative_report_samples(
     return ChosenSamples(np.flatnonzero(taken), total, how)
 
 
-def _in_turn(priority: Array, label: Array | None, among: Array) -> Array:
+def _samples_in_turn(priority: Array, label: Array | None, among: Array) -> Array:
     """Sort samples by priority, the first of each class before the second of any."""
     order = np.flatnonzero(among)
     order = order[np.argsort(-priority[order], kind="stable")]
@@ -230,7 +230,7 @@ def report_story(
 ) -> tuple[list[Json], Array]:
     """Return the findings as the page of a report takes them, and the bits `[S, ...]` of sets."""
     sets: dict[str, Array] = {}
-    told = [_told(view, one, chosen.samples, methods, sets) for one in FINDINGS.saved(view)]
+    told = [_told_finding(view, one, chosen.samples, methods, sets) for one in FINDINGS.saved(view)]
     width = -(-len(chosen.samples) // 8)
     return told, np.array([*sets.values()], np.uint8).reshape(len(sets), width)
 
@@ -240,14 +240,14 @@ def _shown(view: ScanView, finding: Finding) -> list[int]:
     return [one for one in (selection.sample, *selection.pins) if 0 <= one < view.samples]
 
 
-def _told(
+def _told_finding(
     view: ScanView, finding: Finding, samples: Array, methods: Sequence[str], sets: dict[str, Array]
 ) -> Json:
     selection = finding.selection
     here = {int(sample): place for place, sample in enumerate(samples)}
     kept = replace(
         selection,
-        subset=_set_here(view, selection.subset, samples, sets),
+        subset=_set_in_contents(view, selection.subset, samples, sets),
         sample=here.get(selection.sample, 0),
         pins=tuple(here[one] for one in selection.pins if one in here),
         method=selection.method if selection.method in methods else methods[0],
@@ -255,7 +255,7 @@ def _told(
     return {**asdict(finding), "view": kept.to_fragment()}
 
 
-def _set_here(view: ScanView, name: str, samples: Array, sets: dict[str, Array]) -> str:
+def _set_in_contents(view: ScanView, name: str, samples: Array, sets: dict[str, Array]) -> str:
     """Return the name of a set among the samples of a report, and keep its bits in `sets`."""
     try:
         mask = mask_of_set(view, name)[samples]
@@ -344,7 +344,7 @@ def encoded_report_answers(
         for reference in references:
             chosen = replace(subset.selection, reference=reference)
             prepare_measures(Request(view, chosen).subset, measures)
-        for name, selection in _requests(view, subset, references):
+        for name, selection in _requests_of_recorded_subset(view, subset, references):
             kind, _, reference = name.partition("/")
             plots, request = kind == "calibration", Request(view, selection)
             left_out = plots and not subset.whole and (subset, reference) not in drawn
@@ -370,7 +370,7 @@ def _metrics(view: ScanView, subset: RecordedSubset) -> list[Metric]:
     return [metric for metric in listed if metric.report != "all samples" or subset.whole]
 
 
-def _requests(
+def _requests_of_recorded_subset(
     view: ScanView, subset: RecordedSubset, references: Sequence[str]
 ) -> Iterator[tuple[str, Selection]]:
     """Yield the name and the selection of each recorded answer."""

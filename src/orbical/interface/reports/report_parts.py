@@ -70,7 +70,7 @@ def report_parts_of(
         "recorded": contents.FIELDS,
         "spread_of": contents.report_spread_metrics(view),
         "left_out": made.left_out,
-        "sets": _named_sets(view, chosen.samples),
+        "sets": _report_part_of_sets(view, chosen.samples),
         "failed": {n: view.failed[i] for n, i in enumerate(numbers) if i in view.failed},
         "without_result": np.flatnonzero(view.without_result[chosen.samples]).tolist(),
         "cover": report_cover(view),
@@ -80,7 +80,7 @@ def report_parts_of(
     facts["findings"], sets = contents.report_story(view, chosen, plan.methods)
     subsets = contents.report_subsets(view, [one["view"] for one in facts["findings"]])
     facts["subsets"] = [subset.key for subset in subsets]
-    state, arrays = _state(view, chosen, plan.methods, facts)
+    state, arrays = _report_part_of_state(view, chosen, plan.methods, facts)
     arrays["sets"] = sets
     yield "state", wire.encode_report_part(state, arrays)
     for number, (steps, rows) in enumerate(made):
@@ -88,9 +88,9 @@ def report_parts_of(
     if pictures is not None:
         yield "thumbnails", wire.encode_report_part({}, {"thumbnail": pictures})
     for variable in _variables(view):
-        values = _values(view, variable, chosen.samples)
+        values = _report_part_of_values(view, variable, chosen.samples)
         yield f"values/{variable}", wire.encode_report_part({}, {"values": values})
-    yield "columns", _columns(view, chosen.samples)
+    yield "columns", _report_part_of_columns(view, chosen.samples)
     advance("maps")
     yield "maps", contents.encoded_maps(view, chosen.samples, plan.maps)
     kinds = [*contents.FIELDS] if state["calibration"] else ["aggregate", "spread", "consistency"]
@@ -136,7 +136,7 @@ def report_cover(view: ScanView) -> list[tuple[str, str]]:
     ]
 
 
-def _named_sets(view: ScanView, samples: Array) -> list[Json]:
+def _report_part_of_sets(view: ScanView, samples: Array) -> list[Json]:
     """Return the named sets as bits of the report's samples, under their hashes in the scan."""
     found = []
     for one in SETS.saved(view):
@@ -148,7 +148,7 @@ def _named_sets(view: ScanView, samples: Array) -> list[Json]:
     return found
 
 
-def _state(
+def _report_part_of_state(
     view: ScanView, chosen: contents.ChosenSamples, methods: Sequence[str], facts: Json
 ) -> tuple[Json, Json]:
     state, arrays = state_of(view, [{"name": view.name, "title": page_title(view)}])
@@ -195,7 +195,7 @@ def _scalars(view: ScanView) -> list[str]:
     return [name for name, dims in view.reader.dims.items() if dims == PLACE]
 
 
-def _values(view: ScanView, variable: str, samples: Array) -> Array | wire.Quantized:
+def _report_part_of_values(view: ScanView, variable: str, samples: Array) -> Array | wire.Quantized:
     """Return the responses `[M, n, K]` of some samples; M is 1 if they involve no model."""
     shared = variable in view.reader and not view.reader.by_model(variable)
     models = [0] if shared else range(len(view.models))
@@ -220,7 +220,7 @@ def _are_bytes(values: Array) -> bool:
     return bool(inside and (known == np.rint(known)).all())
 
 
-def _columns(view: ScanView, samples: Array) -> bytes:
+def _report_part_of_columns(view: ScanView, samples: Array) -> bytes:
     """Encode the columns of the samples in the report: numbers, codes of categories, texts."""
     arrays: Json = {}
     texts: dict[str, list[str]] = {}
@@ -262,7 +262,7 @@ class ReportBlocks:
 
     def __init__(self, view: ScanView, samples: Array) -> None:
         self.view, self.samples = view, samples
-        self.details, self.left_out = _outputs_that_fit(view, len(samples))
+        self.details, self.left_out = _outputs_that_fit_report_parts(view, len(samples))
         row = sum(self.details.values())
         self.spans: dict[str, tuple[float, float]] = {}
         self.picture = ""
@@ -318,7 +318,9 @@ class ReportBlocks:
         return wire.quantize(values, 16) if is_map else values
 
 
-def _outputs_that_fit(view: ScanView, samples: int) -> tuple[dict[str, int], list[str]]:
+def _outputs_that_fit_report_parts(
+    view: ScanView, samples: int
+) -> tuple[dict[str, int], list[str]]:
     """Return outputs with several numbers per position, with bytes a sample; and what is larger."""
     several = {
         name: view.reader.shape(name)

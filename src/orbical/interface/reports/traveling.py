@@ -73,7 +73,7 @@ def check_traveling_models(view: ScanView, models: Mapping[str, str | Path]) -> 
             raise InputError("with_models", expected, got)
     for name, path in models.items():
         check_name("with_models", name, view.models)
-        _check_file(view, name, Path(path))
+        _check_traveling_file(view, name, Path(path))
 
 
 def traveling_models(models: Mapping[str, str | Path]) -> TravelingModels:
@@ -83,7 +83,7 @@ def traveling_models(models: Mapping[str, str | Path]) -> TravelingModels:
     parts = {"runtime": _bytes_part((folder / _BINARY).read_bytes())}
     for number, path in enumerate(models.values()):
         parts[f"model/{number}"] = _bytes_part(Path(path).read_bytes())
-    script = _runtime_script((folder / _SCRIPT).read_text("utf-8"))
+    script = _runtime_script_of_traveling((folder / _SCRIPT).read_text("utf-8"))
     return TravelingModels([*models], parts, script, str(about["version"]))
 
 
@@ -98,12 +98,12 @@ def runtime_folder() -> Path:
     raise InputError("with_models", expected, "none", remedy=INSTALL)
 
 
-def _runtime_script(text: str) -> str:
+def _runtime_script_of_traveling(text: str) -> str:
     """Return a module as a script that leaves its exports in `globalThis.ort`.
 
     An inline script cannot be imported by another.
 
-    >>> _runtime_script("const a = 1;export{a as env};")
+    >>> _runtime_script_of_traveling("const a = 1;export{a as env};")
     'const a = 1;globalThis.ort={env:a};'
     """
     text = re.sub(r"//# sourceMappingURL=.*", "", text)
@@ -116,7 +116,7 @@ def _runtime_script(text: str) -> str:
     return script.replace("</script", "<\\/script")
 
 
-def _check_file(view: ScanView, name: str, path: Path) -> None:
+def _check_traveling_file(view: ScanView, name: str, path: Path) -> None:
     def require(holds: bool, expected: str, got: object, remedy: str = _EXPORT) -> None:
         if not holds:
             raise InputError(f"with_models {name}", expected, got, remedy=remedy)
@@ -138,10 +138,10 @@ def _check_file(view: ScanView, name: str, path: Path) -> None:
         )
         alone = len(predictor.declared_inputs) == 1 and kind == "tensor(float)"
         require(alone and fits, f"one float input of shape {shape}", f"{kind} {declared}")
-    _check_answers(view, name, predictor)
+    _check_traveling_answers(view, name, predictor)
 
 
-def _check_answers(view: ScanView, name: str, predictor: OnnxPredictor) -> None:
+def _check_traveling_answers(view: ScanView, name: str, predictor: OnnxPredictor) -> None:
     """Check that a model answers as the one that was scanned, on a few untransformed inputs."""
     start = view.group.identity
     outputs = view.scan.record.task.settings["outputs"]

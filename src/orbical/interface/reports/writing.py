@@ -99,7 +99,7 @@ def report(
     """
     from .. import open_session
 
-    target = _checked_path(path)
+    target = _path_to_write_report(path)
     about = {"orbits": orbits, "classes": classes, "names": names, "worst": worst}
     view = open_session(scan, None, data, task=task, **about).scan_view()
     models = None
@@ -114,7 +114,7 @@ def report(
     return write_report(target, heading, parts, "" if models is None else models.script)
 
 
-def _checked_path(path: str | Path) -> Path:
+def _path_to_write_report(path: str | Path) -> Path:
     """Check the path of a report, before any work."""
     target = Path(path)
     if target.suffix.lower() not in (".html", ".htm"):
@@ -248,7 +248,7 @@ _MADE_BY = '<meta name="generator" content="orbical">'
 _PAGE = Path(__file__).with_name("page.html")
 
 
-def _page_text(heading: Heading, data: str, from_files: bool, runtime: str = "") -> str:
+def _written_page(heading: Heading, data: str, from_files: bool, runtime: str = "") -> str:
     """Return the HTML of the page around its data; with a runtime, it may run WebAssembly."""
     title, footer = heading
     program = "\n" + bundle(ENTRY, web_sources()).replace("</script", "<\\/script")
@@ -284,7 +284,7 @@ def single_page(heading: Heading, parts: Mapping[str, bytes], runtime: str = "")
         f'<script type="text/plain" id="part:{html.escape(name)}">{as_base64(part)}</script>\n'
         for name, part in parts.items()
     )
-    return _page_text(heading, data, False, runtime)
+    return _written_page(heading, data, False, runtime)
 
 
 def write_report_folder(
@@ -298,7 +298,7 @@ def write_report_folder(
         text = f"(globalThis.orbicalParts ??= {{}}){kept}"
         (path / "parts" / report_file_name(name)).write_text(text, "ascii")
     page = path / "index.html"
-    page.write_text(_page_text(heading, "", True, runtime), "utf-8")
+    page.write_text(_written_page(heading, "", True, runtime), "utf-8")
     return page
 
 

@@ -62,18 +62,18 @@ def subset_calibration(request: Request) -> Answer:
     place = None if request.selection.scope == "orbit" else request.element
     parts = request.selection.answers if request.selection.answers in known else "reliability"
     within = parts in PARTS and PARTS[parts][0] in view.reader
-    make = partial(_of_parts, subset, parts) if within else partial(_of, subset)
+    make = partial(_calibration_plots_of_parts, subset, parts) if within else partial(_of, subset)
     key = ("calibration", parts, place, subset.reference, *subset.key)
     plots = [
         view.cache.get_or_compute((*key, model), partial(make, model, place))
         for model in request.models
     ]
-    about, arrays = _answer(request, plots)
+    about, arrays = _calibration_plots_answer(request, plots)
     what = {"reliability": "points" if "point_class" in view.reader else "pixels"}.get(parts, parts)
     return about | ({"parts": what} if within else {}), arrays
 
 
-def _of_parts(subset: Subset, parts: str, model: int, place: int | None) -> Json:
+def _calibration_plots_of_parts(subset: Subset, parts: str, model: int, place: int | None) -> Json:
     """Return the plots of the pixels or regions of all samples, at an element or over orbits."""
     view, sums = subset.view, np.zeros((3, subset.view.samples, BINS))
     weights = view.group.weights if place is None else np.eye(len(view.group))[place]
@@ -90,7 +90,7 @@ def _of_parts(subset: Subset, parts: str, model: int, place: int | None) -> Json
     steps = np.linspace(0, 1, CURVE_POINTS)
     sums_of_bins = [np.append(0, np.cumsum(part.numpy())) for part in _terms(diagram)]
     curves = [np.interp(steps, order, part) for part in sums_of_bins]
-    return _plot(diagram, curves, subset_curves.interval_ends(error))
+    return _calibration_plot(diagram, curves, subset_curves.interval_ends(error))
 
 
 def _binned(sure: Array, right: Array) -> Array:
@@ -115,19 +115,21 @@ def calibration_along(request: Request) -> list[Answer]:
         plots: list[Json] = []
         for start in elements[::step]:
             pairs = _all_at(subset, model, elements[start : start + step])
-            for place, plot in enumerate(_plots(*pairs, ends[start : start + step]), start):
+            for place, plot in enumerate(
+                _calibration_plots(*pairs, ends[start : start + step]), start
+            ):
                 for name, every in drawn.items():
                     every[place] = plot[name]
                 plots.append(plot | {name: every[place] for name, every in drawn.items()})
         each.append(plots)
     answers = [
-        _answer(request.but(element=element, scope="element"), [*plots])
+        _calibration_plots_answer(request.but(element=element, scope="element"), [*plots])
         for element, plots in enumerate(zip(*each, strict=True))
     ]
     return [*answers, subset_calibration(request.but(scope="orbit"))]
 
 
-def _answer(request: Request, plots: list[Json]) -> Answer:
+def _calibration_plots_answer(request: Request, plots: list[Json]) -> Answer:
     """Return the answer that holds the plots of each model shown."""
     about = {
         "available": True,
@@ -164,15 +166,19 @@ _DRAWN = {
 def _of(subset: Subset, model: int, place: int | None) -> Json:
     """Return the plots of a model at an element, or over whole orbits for None."""
     if place is not None:
-        return _plots(*_all_at(subset, model, [place]))[0]
+        return _calibration_plots(*_all_at(subset, model, [place]))[0]
     count = len(_at(subset, model, subset.view.group.identity)[0])
     if count < subset_curves.LEAST:
         return _too_few(count)
     diagram, error = pooled_calibration(subset, model)
-    return _plot(diagram, _curves(*_along(subset, model)), subset_curves.interval_ends(error))
+    return _calibration_plot(
+        diagram,
+        _calibration_plot_curves(*_along(subset, model)),
+        subset_curves.interval_ends(error),
+    )
 
 
-def _plots(sure: Array, right: Array, ends: Array | None = None) -> list[Json]:
+def _calibration_plots(sure: Array, right: Array, ends: Array | None = None) -> list[Json]:
     """Return the plots of each row of pairs `[K, N]`, NaN if a sample has no output.
 
     Args:
@@ -188,7 +194,10 @@ def _plots(sure: Array, right: Array, ends: Array | None = None) -> list[Json]:
                 plots[place] = _too_few(count)
             continue
         pair = [torch.from_numpy(part) for part in given]
-        diagrams, curves = reliability(*pair, bins=BINS), _curves(pair[0], pair[1], None)
+        diagrams, curves = (
+            reliability(*pair, bins=BINS),
+            _calibration_plot_curves(pair[0], pair[1], None),
+        )
         if ends is None:
             found = subset_curves.subset_measure_rows(subset_curves.WITH_INTERVAL, pair)
             mine = np.stack([found[part] for part in subset_curves.ENDS], -1)
@@ -198,11 +207,11 @@ def _plots(sure: Array, right: Array, ends: Array | None = None) -> list[Json]:
         for row, place in enumerate(places):
             diagram = Reliability(**{name: part[row] for name, part in vars(diagrams).items()})
             drawn = [curve[row] for curve in curves]
-            plots[place] = _plot(diagram, drawn, mine[row], str(said[row]))
+            plots[place] = _calibration_plot(diagram, drawn, mine[row], str(said[row]))
     return plots
 
 
-def _plot(
+def _calibration_plot(
     diagram: Reliability, curves: Sequence[Array], ends: Iterable[SupportsFloat], said: str = ""
 ) -> Json:
     """Return what is drawn of a diagram, cumulative curves, and an error with its interval.
@@ -252,7 +261,7 @@ def pooled_calibration(subset: Subset, model: int) -> tuple[Reliability, Interva
     return pooled_reliability(pairs, group.weights, bins=BINS)
 
 
-def _curves(sure: Tensor, right: Tensor, weights: Tensor | None) -> list[Array]:
+def _calibration_plot_curves(sure: Tensor, right: Tensor, weights: Tensor | None) -> list[Array]:
     """Return cumulative confidence and accuracy at equal steps of the fraction of samples."""
     curve = cumulative_curve(sure, right, weights=weights)
     steps = torch.linspace(0, 1, CURVE_POINTS, dtype=torch.float64) + 1e-12

@@ -159,7 +159,7 @@ def coverage(request: Request) -> Answer:
         )
     place = "pooled" if request.selection.scope == "orbit" else "identity"
     try:
-        tested = view.cache.get_or_compute(("sets", place), lambda: _tested(view, place))
+        tested = view.cache.get_or_compute(("sets", place), lambda: _tested_class_sets(view, place))
     except InputError as error:  # too few samples: the page shows the message
         return unavailable(error)
     chosen = request.subset.members[tested.rows]
@@ -181,7 +181,7 @@ def coverage(request: Request) -> Answer:
     return about, arrays
 
 
-def _tested(view: ScanView, place: str) -> TestedSets:
+def _tested_class_sets(view: ScanView, place: str) -> TestedSets:
     """Calibrate on half of the samples and test the others; of very many, evenly chosen ones."""
     from ...conformal import LAC, conformal_halves, conformal_tests
 

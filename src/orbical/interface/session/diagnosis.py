@@ -42,10 +42,10 @@ def _arrays(view: ScanView) -> Any:
 def failures(request: Request) -> Answer:
     """Answer which subsets fail where: a sentence, a set, a position and a sample of each."""
     view = request.view
-    return view.cache.get_or_compute("failures", lambda: _failures(view))
+    return view.cache.get_or_compute("failures", lambda: _failures_to_diagnose(view))
 
 
-def _failures(view: ScanView) -> Answer:
+def _failures_to_diagnose(view: ScanView) -> Answer:
     try:
         found = find_failures(_arrays(view))
     except OrbicalError as error:
@@ -62,7 +62,7 @@ def _failures(view: ScanView) -> Answer:
                 "excess": one.excess,
                 "set": keep_set(view, found.subsets[one.column, one.value]),
                 "element": one.elements[len(one.elements) // 2],
-                "sample": _worst_of(view, one.model, found.samples_of(one), one.elements),
+                "sample": _worst_of_failure(view, one.model, found.samples_of(one), one.elements),
             }
             for one in (*found, *found.open[:_MOST_OPEN])
         ],
@@ -70,7 +70,7 @@ def _failures(view: ScanView) -> Answer:
     return about, {}
 
 
-def _worst_of(view: ScanView, model: str, samples: Array, elements: tuple[int, ...]) -> int:
+def _worst_of_failure(view: ScanView, model: str, samples: Array, elements: tuple[int, ...]) -> int:
     """Return the sample whose score is worst at some elements."""
     upward = view.metrics["score"].higher_is_better is not False
     score = view.variable(view.metrics["score"], view.reference(Selection()))
@@ -169,7 +169,7 @@ def flips(request: Request) -> Answer:
     if "predicted" not in view.reader or chart is None or len(chart.names) != 1 or chart.held:
         return unavailable("this needs predicted classes along one continuous coordinate")
     try:
-        found = {name: _flips_of(view, number, name) for name in request.names}
+        found = {name: _flips_to_diagnose(view, number, name) for name in request.names}
     except OrbicalError as error:
         return unavailable(error)
     places = chart.start[:, 0]
@@ -209,7 +209,7 @@ def flips(request: Request) -> Answer:
     return about, {} if pictures is None else {"frames": pictures}
 
 
-def _flips_of(view: ScanView, sample: int, name: str) -> list[Flip]:
+def _flips_to_diagnose(view: ScanView, sample: int, name: str) -> list[Flip]:
     """Return the flips of one model in the order of the coordinate, refined if it can run."""
     from ...adversarial import flips as find_flips
 
@@ -223,12 +223,12 @@ def _flips_of(view: ScanView, sample: int, name: str) -> list[Flip]:
                 found = live.run(name, partial(refine, **given))
                 return [one for one in found if one.model == name]
         known = [one for one in find_flips(view.scan, sample) if one.model == name]
-        return _with_nearest(view, sample, known)
+        return _flips_with_nearest(view, sample, known)
 
     return view.cache.get_or_compute(("flips", sample, name), compute)
 
 
-def _with_nearest(view: ScanView, sample: int, flips: list[Flip]) -> list[Flip]:
+def _flips_with_nearest(view: ScanView, sample: int, flips: list[Flip]) -> list[Flip]:
     """Add the nearest samples of the classes that predictions flip to, from inputs alone."""
     from ...adversarial import nearest_samples
 

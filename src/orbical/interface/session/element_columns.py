@@ -144,7 +144,9 @@ def near_to_far(group: Group) -> Array:
 def upright_column(view: ScanView, variable: str) -> Array:
     """Return a variable of the untransformed samples, `[M, N]`, NaN if unfinished; read once."""
     home = view.group.identity
-    return _picked(view, ("upright", variable), variable, lambda found: found[:, home])
+    return _picked_element_column(
+        view, ("upright", variable), variable, lambda found: found[:, home]
+    )
 
 
 def first_failure(view: ScanView) -> Array:
@@ -155,10 +157,14 @@ def first_failure(view: ScanView) -> Array:
     order = near_to_far(view.group)
     reference = "truth" if view.scan.labeled else "consensus"
     correct = view.variable(view.metrics["correct"], reference)
-    return _picked(view, "first failure", correct, lambda right: _first_zero(right[:, order]))
+    return _picked_element_column(
+        view, "first failure", correct, lambda right: _first_zero(right[:, order])
+    )
 
 
-def _picked(view: ScanView, key: Hashable, variable: str, pick: Callable[[Array], Array]) -> Array:
+def _picked_element_column(
+    view: ScanView, key: Hashable, variable: str, pick: Callable[[Array], Array]
+) -> Array:
     """Return one number of each sample `[M, N]`, picked from its responses `[rows, K]`."""
 
     def compute() -> Array:

@@ -166,11 +166,11 @@ def _in_categories(view: ScanView, column: Column, codes: Array, wanted: tuple[s
 
 
 def _declared(view: ScanView) -> list[Column]:
-    found = [*_of_samples(view), *_of_models(view)]
+    found = [*_filter_columns_of_samples(view), *_filter_columns_of_models(view)]
     taken = {column.name for column in found}
     for name, values in view.scan.metadata.items():
         title = str(view.scan.stored[name].get("long_name", name))
-        found.append(_given(name if name not in taken else f"{name}_", title, values))
+        found.append(_given_filter_column(name if name not in taken else f"{name}_", title, values))
     return found
 
 
@@ -198,7 +198,7 @@ def _search_texts(view: ScanView) -> list[str]:
     ]
 
 
-def _of_samples(view: ScanView) -> list[Column]:
+def _filter_columns_of_samples(view: ScanView) -> list[Column]:
     words = ("Search", "Name, class or number")
     found = [Column("search", *words, "text", lambda: _search_texts(view))]
     if view.label is not None and view.classes:
@@ -209,7 +209,7 @@ def _of_samples(view: ScanView) -> list[Column]:
     return found
 
 
-def _of_models(view: ScanView) -> list[Column]:
+def _filter_columns_of_models(view: ScanView) -> list[Column]:
     """Return the columns of each model that the scan has numbers for."""
     reference = "truth" if view.scan.labeled else "consensus"
     right, sure = "correct" in view.metrics, "confidence" in view.metrics
@@ -233,7 +233,10 @@ def _of_models(view: ScanView) -> list[Column]:
     if sure:
         columns.append(share("confidence", lambda: upright_column(view, "confidence")))
     if right:
-        columns += [share("share_correct", lambda: mean("correct")), _failure(view)]
+        columns += [
+            share("share_correct", lambda: mean("correct")),
+            _filter_column_of_failure(view),
+        ]
     if right and sure:
         columns.append(share("gap", lambda: mean("confidence") - mean("correct"), -1.0))
     elif "invariance_gap" in view.reader:
@@ -243,7 +246,7 @@ def _of_models(view: ScanView) -> list[Column]:
     return columns
 
 
-def _failure(view: ScanView) -> Column:
+def _filter_column_of_failure(view: ScanView) -> Column:
     """Return the position of the first failure: how far from the identity, or which element."""
     reach, order = view.group.reach, near_to_far(view.group)
     words = _WORDS["first_failure"]
@@ -265,7 +268,7 @@ def _codes(values: Array) -> Array:
     return np.where(np.isnan(values), -1, values).astype(np.int32)
 
 
-def _given(name: str, title: str, values: Array) -> Column:
+def _given_filter_column(name: str, title: str, values: Array) -> Column:
     """Return a metadata column: numbers as they are, texts as categories if many are alike.
 
     Categories are in alphabetical order.

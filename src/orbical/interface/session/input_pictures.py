@@ -39,7 +39,7 @@ def input_arrays(
         return {}, {}
     arrays, spans = {}, {}
     for name, values in fields_of(moved, 2, view).items():
-        span = _span(values)
+        span = _span_of_input(values)
         if view == "volume" and values.ndim == 4 and values[0].numel() > MOST_VOXELS:
             values = slice_picture(values.float(), np.nan, max(values.shape))
         spans[name] = span
@@ -66,7 +66,7 @@ def _name_of(values: Tensor) -> str:
     return {3: "image", 4: "pair"}.get(values.ndim, "values")
 
 
-def _span(values: Tensor) -> list[float]:
+def _span_of_input(values: Tensor) -> list[float]:
     """Return the range to show an image in: 0 to 1, 0 to 255, or its own."""
     if values.numel() == 0:
         return [0.0, 1.0]
@@ -97,7 +97,7 @@ def thumbnails(
     places: Sequence[int | None] = elements or [None] * len(samples)
     keys = [*zip(samples, places, strict=True)]
     made = {  # in the order of the scan, in which neighbors share what is read
-        key: view.thumbnails.get_or_compute(key, partial(_picture, view, *key))
+        key: view.thumbnails.get_or_compute(key, partial(_input_picture, view, *key))
         for key in sorted({*keys}, key=lambda key: key[0])
     }
     if any(picture is _NOTHING for picture in made.values()):
@@ -108,12 +108,12 @@ def thumbnails(
 _NOTHING = np.zeros(0, np.uint8)
 
 
-def _picture(view: ScanView, sample: int, element: int | None) -> Array:
+def _input_picture(view: ScanView, sample: int, element: int | None) -> Array:
     given, action = view.live.input(sample), view.live.action
     here = view.group[[view.group.identity if element is None else element]]
     if isinstance(action, Signals) and isinstance(given, Tensor):
         seen = action.apply(here, given)[0, 0, 0]
-        return on_black(_signal_picture(seen.detach().cpu().double().numpy(), THUMBNAIL))
+        return on_black(_signal_input_picture(seen.detach().cpu().double().numpy(), THUMBNAIL))
     if action is not None and (element is not None or isinstance(action, Window)):
         given = tree_map(lambda leaf: leaf[0], action.apply(here, given))  # a window is a part
     if not isinstance(given, Tensor) or given.ndim not in (4, 5):
@@ -128,7 +128,7 @@ def _picture(view: ScanView, sample: int, element: int | None) -> Array:
     if view.input_view == "volume":
         image = chosen_map_slices(given[0])[0]
     image = _beginning(image[:3] if image.shape[0] >= 3 else image[:1])
-    span = _span(image)
+    span = _span_of_input(image)
     image = image.float()[None]
     size = max(image.shape[-2:])
     if size > THUMBNAIL:
@@ -164,10 +164,10 @@ def cloud_for_page(given: Tree) -> Array | None:
     return np.pad(kept, ((0, 0), (0, 3 - kept.shape[1])))
 
 
-def _signal_picture(values: Array, size: int) -> Array:
+def _signal_input_picture(values: Array, size: int) -> Array:
     """Draw a signal as a picture `[size, size]`: 0 along its line, even where it jumps, else 1.
 
-    >>> _signal_picture(np.array([0.0, 1.0, 2.0]), 3).tolist()
+    >>> _signal_input_picture(np.array([0.0, 1.0, 2.0]), 3).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 1.0]]
     """
     edges = np.linspace(0, len(values), size + 1).astype(int)

@@ -25,18 +25,20 @@ def listed_samples(request: Request) -> Answer:
     view, order = request.view, request.selection.order
     start = whole_number("start", request.message.get("start", 0), 0)
     count = whole_number("count", request.message.get("count", PAGE), 0)
-    values, falling, title, unit = _sorted_by(request)
+    values, falling, title, unit = _sorting_of_list(request)
     mask = request.subset.mask
     if order in _BY_METRIC and not np.isfinite(values).all():  # some are unfinished
         mask = request.subset.members & (np.isfinite(values) | view.without_result)
     total = view.samples if mask is None else int(mask.sum())
     stop = start + min(count, MOST_ON_PAGE)
     if stop <= PAGE or stop <= total // 8:
-        page = _first(values, falling, mask, stop)[start:]
+        page = _first_listed(values, falling, mask, stop)[start:]
     else:
         by = (order, request.selection.of, request.sample_metric.name, request.reference)
         key = ("order", *by, *request.subset.key)
-        every = view.cache.get_or_compute(key, lambda: _first(values, falling, mask, view.samples))
+        every = view.cache.get_or_compute(
+            key, lambda: _first_listed(values, falling, mask, view.samples)
+        )
         page = every[start:stop]
     about = {
         "order": order,
@@ -50,7 +52,7 @@ def listed_samples(request: Request) -> Answer:
     return about, {"samples": page.astype(np.int32), "values": values[page].astype(np.float32)}
 
 
-def _sorted_by(request: Request) -> tuple[Array, bool, str, str]:
+def _sorting_of_list(request: Request) -> tuple[Array, bool, str, str]:
     """Return the numbers that the list is sorted by, whether they fall, their title and unit."""
     order, of = request.selection.order, request.selection.of
     if order in _BY_METRIC:
@@ -69,7 +71,7 @@ def _sorted_by(request: Request) -> tuple[Array, bool, str, str]:
     return values, order.startswith("-"), title, columns[name].unit
 
 
-def _first(values: Array, falling: bool, mask: Array | None, count: int) -> Array:
+def _first_listed(values: Array, falling: bool, mask: Array | None, count: int) -> Array:
     """Return the first `count` samples of the order; those without a number come last."""
     among = np.arange(len(values)) if mask is None else np.flatnonzero(mask)
     keys = -values[among] if falling else values[among]
@@ -122,15 +124,15 @@ def _bins_of(view: ScanView, column: filter_columns.Column, model: str) -> Bins:
         values = filter_columns.values_of(view, column, model)
         if column.kind == "category":
             return values, len(filter_columns.filter_keys(view, column)), None
-        return _numeric_bins(values, column.ends)
+        return _numeric_bins_of_list(values, column.ends)
 
     return view.cache.get_or_compute(("bins", column.name, model), compute)
 
 
-def _numeric_bins(values: Array, ends: list[float] | None) -> Bins:
+def _numeric_bins_of_list(values: Array, ends: list[float] | None) -> Bins:
     """Return bins of equal width; values beyond the ends are in the first and the last.
 
-    >>> _numeric_bins(np.array([0.0, 1.0, 1.0, np.inf, np.nan]), None)[0].tolist()
+    >>> _numeric_bins_of_list(np.array([0.0, 1.0, 1.0, np.inf, np.nan]), None)[0].tolist()
     [0, 1, 1, 2, -1]
     """
     low, high = ends or filter_columns.filter_column_ends(values)

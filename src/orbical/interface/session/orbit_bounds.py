@@ -64,7 +64,7 @@ def bounds(request: Request) -> Answer:
     view = request.view
     try:
         found = [
-            view.cache.get_or_compute(("bounds", name), partial(_of, view, name))
+            view.cache.get_or_compute(("bounds", name), partial(_orbit_bounds_of_model, view, name))
             for name in request.names
         ]
     except InputError as error:
@@ -73,7 +73,7 @@ def bounds(request: Request) -> Answer:
     return {"available": True, "reason": "", "models": found, "ceiling": ceiling}, {}
 
 
-def _of(view: ScanView, name: str) -> Json:
+def _orbit_bounds_of_model(view: ScanView, name: str) -> Json:
     from ...bounds import OrbitTable, certified_ceiling, classification
 
     table = OrbitTable.from_scan(view.scan, name, orbit=view.orbits)

@@ -48,7 +48,9 @@ def runs(request: Request, scans: Mapping[str, ScanView]) -> Answer:
         check_name("selection against", against, scans)
     metric = request.metric
     reasons = {name: why_run_left_out(request, other) for name, other in scans.items()}
-    compared = [_run(request, scans[name]) for name, reason in reasons.items() if not reason]
+    compared = [
+        _run_of_request(request, scans[name]) for name, reason in reasons.items() if not reason
+    ]
     named = [run for run in compared if run.view.name == against]
     base = next(iter(named or compared), None)
     rows: list[Json] = []
@@ -56,8 +58,8 @@ def runs(request: Request, scans: Mapping[str, ScanView]) -> Answer:
     for place, run in enumerate(compared):
         request.progress.tell(place / len(compared), run.view.name)
         curve, models = _curve(run, metric), _shown(run.view, request.selection)
-        paired, apart = _difference(run, base or run, metric, models)
-        numbers = _numbers(run, metric)
+        paired, apart = _difference_of_runs(run, base or run, metric, models)
+        numbers = _numbers_of_run(run, metric)
         for row, model in enumerate(models):
             rows.append(
                 {
@@ -118,7 +120,7 @@ def _same_samples(view: ScanView, other: ScanView) -> bool:
     )
 
 
-def _run(request: Request, other: ScanView) -> Run:
+def _run_of_request(request: Request, other: ScanView) -> Run:
     """Apply the subset of the scan that is shown, if the other scan has its samples."""
     view, shown, same = request.view, request.subset, _same_samples(request.view, other)
     if shown.mask is None or not same:
@@ -149,7 +151,7 @@ def _curve(run: Run, metric: Metric) -> dict[str, Array]:
     return {CAUTION: np.full(missing.shape, ""), **dict.fromkeys(ENDS, missing), **curve}
 
 
-def _difference(
+def _difference_of_runs(
     run: Run, base: Run, metric: Metric, models: list[int]
 ) -> tuple[bool, dict[str, Array]]:
     """Return whether samples are paired, and the difference of models `[m, K]` with its ends.
@@ -177,7 +179,7 @@ def _difference(
     paired = metric.per_sample and same
     if paired:
         key = ("paired", metric.name, run.reference, base.view.name, pairs, *run.key)
-        compute = partial(_paired_sums, run, base, metric.name, pairs)
+        compute = partial(_paired_sums_of_runs, run, base, metric.name, pairs)
         sums = run.view.cache.get_or_compute(key, compute)
         one_set = (getattr(sums, one.name)[:, 0] for one in fields(Sums))
         ends = paired_interval_of_sums(*one_set)
@@ -207,7 +209,9 @@ def _unpaired(one: list[Array], other: list[Array]) -> tuple[Array, Array, Array
     return a - b, a - b - np.hypot(a - low_a, high_b - b), a - b + np.hypot(high_a - a, b - low_b)
 
 
-def _paired_sums(run: Run, base: Run, name: str, pairs: tuple[tuple[int, int], ...]) -> Sums:
+def _paired_sums_of_runs(
+    run: Run, base: Run, name: str, pairs: tuple[tuple[int, int], ...]
+) -> Sums:
     """Sum the differences of samples over each pair of models, `[P, 1, K]`."""
     mine, its = (one.view.variable(one.view.metrics[name], one.reference) for one in (run, base))
     sums = np.zeros((POWERS, len(pairs), 1, len(run.view.group)))
@@ -223,7 +227,7 @@ def _paired_sums(run: Run, base: Run, name: str, pairs: tuple[tuple[int, int], .
     return Sums(*sums)
 
 
-def _numbers(run: Run, metric: Metric) -> dict[str, Array]:
+def _numbers_of_run(run: Run, metric: Metric) -> dict[str, Array]:
     """Return the numbers of the table, `[M]` each; those that the task does not have are absent."""
     view = run.view
 

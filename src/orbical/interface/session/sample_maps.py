@@ -60,7 +60,7 @@ def map_answer(request: Request) -> Answer:
 
 def sample_map(request: Request) -> SampleMap:
     """Return the map of a selection, computed once; its progress comes with a coarse map."""
-    return request.view.cache.get_or_compute(_key(request), partial(_make, request))
+    return request.view.cache.get_or_compute(_key(request), partial(_make_sample_map, request))
 
 
 def map_is_cached(request: Request) -> bool:
@@ -79,7 +79,7 @@ def _key(request: Request) -> tuple[str, str, tuple[int, ...], str]:
     return "map", request.selection.method, tuple(request.embedded), request.reference
 
 
-def _make(request: Request) -> SampleMap:
+def _make_sample_map(request: Request) -> SampleMap:
     view, method, progress = request.view, request.selection.method, request.progress
     variable = view.variable(view.metrics["score"], request.reference)
     found = _components(view, request.embedded, variable, embedding.embedding_components(method, 2))
@@ -106,7 +106,7 @@ def _make(request: Request) -> SampleMap:
             if some == count:
                 placed = embedding.embedded_positions(points, method, 2, 0)
             else:
-                placed = _by_representatives(points, method, some)
+                placed = _map_by_representatives(points, method, some)
                 note = f"{some:,} of {count:,} samples embedded, the rest by their neighbors"
     return SampleMap(spread(placed), found.explained if method == "pca" else None, note)
 
@@ -128,12 +128,12 @@ def _first_impression(points: Array, method: str, wanted: int, progress: Progres
     """Embed a few samples, and tell from their time how long `wanted` ones will take."""
     start = time.monotonic()
     with progress.interruptible():
-        placed = _by_representatives(points, method, COARSE)
+        placed = _map_by_representatives(points, method, COARSE)
     progress.expect((time.monotonic() - start) * (wanted / COARSE) ** _GROWTH)
     return placed
 
 
-def _by_representatives(points: Array, method: str, most: int) -> Array:
+def _map_by_representatives(points: Array, method: str, most: int) -> Array:
     """Embed some samples by the method, and the others by the mean of their nearest."""
     from scipy.spatial import cKDTree
 

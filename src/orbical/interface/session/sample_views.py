@@ -66,7 +66,7 @@ def sample(request: Request) -> Answer:
     if group is not None:
         fine = {"index": group.layout.index.astype(np.int32)}
         shown = {**about, "group": group_json(group)}
-        for share, finer, errors in _densely(request, wanted, group):
+        for share, finer, errors in _sample_drawn_densely(request, wanted, group):
             shown |= {"errors": errors} if errors else {}
             if np.isnan(finer["values"]).all():
                 about |= {"errors": errors} if errors else {}
@@ -95,7 +95,7 @@ def _nearest_known(found: dict[str, Array]) -> dict[str, Array]:
     return {name: values[:, last] for name, values in found.items()}
 
 
-def _densely(
+def _sample_drawn_densely(
     request: Request, wanted: dict[str, str], group: Group
 ) -> Iterator[tuple[float, dict[str, Array], dict[str, str]]]:
     """Yield live responses at the elements of a finer group, NaN where there is none yet.
@@ -180,7 +180,7 @@ def sample_at_position(request: Request) -> Answer:
     for name, values in pictures.items():
         arrays[f"input/{name}"] = values
     about["input"] = {"view": view.input_view, "fields": [*pictures], "range": spans}
-    rows = _rows(view, number, models, here.element, running)
+    rows = _sample_output_rows(view, number, models, here.element, running)
     slices = _shown_slices(moved, request.selection.slices)
     if slices is not None:
         sides = next(leaves(moved)).shape[-3:]
@@ -189,8 +189,8 @@ def sample_at_position(request: Request) -> Answer:
         made = redrawn(live.task, rows, live.truth(number), *places) if other else None
         rows, slices = (rows, middle_of(sides)) if made is None else (made, slices)
     with map_slices_at(slices):
-        details = _drawn(view, rows)
-        _references(view, number, models, here.elements, arrays)
+        details = _sample_outputs_drawn(view, rows)
+        _sample_references(view, number, models, here.elements, arrays)
     steps: dict[str, int] = {}
     for name, values in details.items():
         arrays[f"detail/{name}"], step = thinned_for_page(values)
@@ -215,7 +215,7 @@ def _draw(task: Any, parts: dict[str, tuple[Any, ...]], about: Json, arrays: Jso
             about[part]["fields"].append("png")
 
 
-def _rows(
+def _sample_output_rows(
     view: ScanView, number: int, models: list[int], element: int, answers: dict[str, LiveAnswer]
 ) -> list[dict[str, Array]]:
     """Collect the variables of each model at the position: of its live answer, else stored."""
@@ -236,7 +236,7 @@ def _rows(
     return rows
 
 
-def _drawn(view: ScanView, rows: list[dict[str, Array]]) -> dict[str, Array]:
+def _sample_outputs_drawn(view: ScanView, rows: list[dict[str, Array]]) -> dict[str, Array]:
     """Return each variable of some models `[M, ...]`, as it is drawn; NaN where one has it not."""
     task = view.live.task
     declared = {} if task is None else task.variables(True)
@@ -264,7 +264,7 @@ def reference_action(view: ScanView, kind: str) -> Any:
     return task.output
 
 
-def _references(
+def _sample_references(
     view: ScanView, number: int, models: list[int], elements: Elements, arrays: Json
 ) -> None:
     """Add consensus and truth, transformed to the position if the task transforms them."""
@@ -334,7 +334,7 @@ def redrawn(
     A live model answers for the whole volume; a scan has what it was told to keep.
     """
     with map_slices_at(places):
-        made = [_maps_of(task, row, truth, elements) for row in rows]
+        made = [_maps_of_sample(task, row, truth, elements) for row in rows]
     if any(maps is None for maps in made):
         return None
     return [
@@ -347,7 +347,7 @@ def _is_map(name: str) -> bool:
     return name.endswith("_map") or name == "map_vs_consensus"
 
 
-def _maps_of(task: Any, row: Row, truth: Tensor | None, elements: Elements) -> Row | None:
+def _maps_of_sample(task: Any, row: Row, truth: Tensor | None, elements: Elements) -> Row | None:
     whole = {name: torch.from_numpy(np.array(row[name]))[None, None] for name in row.keys() & _FULL}
     if task is None or not whole:
         return None

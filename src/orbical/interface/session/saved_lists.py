@@ -177,7 +177,7 @@ def _save_finding(request: Request) -> Change[Finding]:
     return _with(finding, "id")
 
 
-def _move_finding(request: Request) -> Change[Finding]:
+def _move_saved_finding(request: Request) -> Change[Finding]:
     """Move a finding to another place."""
     to = request.message.get("to")
     if isinstance(to, bool) or not isinstance(to, int):
@@ -251,7 +251,7 @@ FINDINGS = SavedList(
     {
         "save": _save_finding,
         "delete": lambda request: _without("id", request.message.get("id")),
-        "move": _move_finding,
+        "move": _move_saved_finding,
     },
 )
 """The findings of a scan; a request can save, delete or move one."""

@@ -107,13 +107,13 @@ def headline(request: Request) -> Answer:
         curves = mean_curves(arrays, lambda name: view.moments(name)[:].mean[:, 0])
         samples = np.full(len(view.models), view.judged)
         found = headline_of(arrays, curves, samples, lambda _: subset_changes(view))
-        sample = _telling_sample(view, found.model, found.element)
+        sample = _telling_sample_of_state(view, found.model, found.element)
         return {"text": found.text, "element": found.element, "sample": sample}
 
     return view.cache.get_or_compute("headline", compute), {}
 
 
-def _telling_sample(view: ScanView, model: int, element: int) -> int:
+def _telling_sample_of_state(view: ScanView, model: int, element: int) -> int:
     """Return the sample for which a model is most behind the others there, or behind itself.
 
     It is one of the most variable, with which the list begins.

@@ -47,7 +47,7 @@ class Metric:
     """Of what a report shows it: a mean follows from the samples there, a measure is recorded."""
 
 
-def _find_metrics(reader: ScanReader) -> dict[str, Metric]:
+def _metrics_of_view(reader: ScanReader) -> dict[str, Metric]:
     """List the metrics of a scan: arrays with one number per position, and measures of sets.
 
     The score comes first, then accuracy and other scores, confidence, measures of sets, distances
@@ -88,10 +88,10 @@ def _find_metrics(reader: ScanReader) -> dict[str, Metric]:
             meaning=measure.meaning,
             report=measure.report,
         )
-    return dict(sorted(found.items(), key=lambda item: _rank(item[1])))
+    return dict(sorted(found.items(), key=lambda item: _rank_of_metric_in_view(item[1])))
 
 
-def _rank(metric: Metric) -> int:
+def _rank_of_metric_in_view(metric: Metric) -> int:
     """Return the place of a metric in menus; those of one place keep their order."""
     first = {"score": 0, "correct": 1, "action_defect": 6}
     if metric.name in first:
@@ -129,7 +129,7 @@ class ScanView:
         self.group = scan.group
         self.reader = ScanReader(scan)
         self.models: list[str] = scan.models
-        self.metrics = _find_metrics(self.reader)
+        self.metrics = _metrics_of_view(self.reader)
         self.live = live or LiveModels(scan, self.reader.row, extras)
         self.passes = PassScheduler()
         self.complete = scan.complete  # reading it accesses the disk

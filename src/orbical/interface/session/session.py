@@ -130,7 +130,7 @@ class Session:
         self._working: set[Progress] = set()
         self._pool = DaemonPool(MOST_LONG, "long work", yield_to_readers)
         self._former: dict[str, ScanView] = {}
-        self.scans = _opened_views(served, extras)
+        self.scans = _views_opened_by_session(served, extras)
         self._following = Following(self.scans)
 
     def scan_view(self, name: str = "") -> ScanView:
@@ -303,7 +303,7 @@ class Session:
             view.live.close()
 
 
-def _opened_views(scans: Mapping[str, Scan], extras: Extras) -> dict[str, ScanView]:
+def _views_opened_by_session(scans: Mapping[str, Scan], extras: Extras) -> dict[str, ScanView]:
     """Open the views of scans; of several, those whose data were not passed do without."""
     views, unfit = {}, {}
     for name, scan in scans.items():

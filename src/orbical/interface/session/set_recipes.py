@@ -67,7 +67,7 @@ def inside_lasso(corners: Array, xy: Array) -> Array:
     return Path(corners).contains_points(xy)
 
 
-def _samples(request: Request, given: object) -> Array:
+def _samples_of_recipe(request: Request, given: object) -> Array:
     """Return the samples of a list of numbers."""
     last = request.view.samples - 1
     numbers = np.asarray(given if isinstance(given, list) else None)
@@ -83,7 +83,7 @@ def _samples(request: Request, given: object) -> Array:
     return mask
 
 
-def _bits(request: Request, given: object) -> Array:
+def _bits_of_recipe(request: Request, given: object) -> Array:
     """Return the samples of a mask that was packed into bits, in base64."""
     count = request.view.samples
     try:
@@ -103,12 +103,12 @@ def _combined(combine: Callable[[Array, Array], Array], request: Request, given:
 
 MAKERS: dict[str, Callable[[Request, object], Array]] = {
     "band": in_fan_band,
-    "bits": _bits,
+    "bits": _bits_of_recipe,
     "cell": in_confusion_cell,
     "difference": partial(_combined, lambda one, other: one & ~other),
     "intersection": partial(_combined, np.logical_and),
     "lasso": _lasso,
-    "samples": _samples,
+    "samples": _samples_of_recipe,
     "shown": lambda request, _: request.subset.members,
     "union": partial(_combined, np.logical_or),
 }

@@ -123,7 +123,9 @@ def measures_over(subset: Subset, name: str) -> dict[str, Array]:
 def prepare_measures(subset: Subset, names: Iterable[str]) -> None:
     """Compute several measures of a subset in one pass; `measures_over` then has them."""
     pairs = [name for name in names if calibration.MEASURES[name].kind == "pair"]
-    found = _of_pairs(subset.view, pairs, subset.reference, [subset.mask])[0] if pairs else {}
+    found = (
+        _curves_of_pairs(subset.view, pairs, subset.reference, [subset.mask])[0] if pairs else {}
+    )
     for name, curves in found.items():
         key = _measure_key(subset, name)
         subset.view.cache.get_or_compute(key, partial(list, [curves]))
@@ -138,7 +140,7 @@ def _measured(
 ) -> list[dict[str, Array]]:
     """Compute a measure of several subsets at every element, from the outputs that are there."""
     if calibration.MEASURES[name].kind == "pair":
-        return [found[name] for found in _of_pairs(view, [name], reference, masks)]
+        return [found[name] for found in _curves_of_pairs(view, [name], reference, masks)]
     return [{"values": _of_variances(view, name, mask)} for mask in masks]
 
 
@@ -152,7 +154,7 @@ def _of_variances(view: ScanView, name: str, mask: Array | None) -> Array:
     return np.asarray(calibration.along_orbit(data, name).values)
 
 
-def _of_pairs(
+def _curves_of_pairs(
     view: ScanView, names: Sequence[str], reference: str, masks: Sequence[Array | None]
 ) -> list[dict[str, dict[str, Array]]]:
     """Compute measures of confidence and correctness; outputs are read and sorted once."""
@@ -217,7 +219,7 @@ def classes(request: Request) -> Answer:
     others = tuple(text for text in clauses if Clause.parse(text).column != name)
     rest = request.but(filter=others).subset
     key = ("groups", name, metric.name, rest.reference, *rest.key)
-    compute = partial(_of_groups, rest, columns[name], metric)
+    compute = partial(_subset_curves_of_groups, rest, columns[name], metric)
     values, counts = view.cache.get_or_compute(key, compute)
     values = values[:, request.models]
     order = np.flatnonzero(counts)
@@ -241,7 +243,7 @@ def _badness(metric: Metric, values: Array) -> Array:
     return np.where(count > 0, sign * mean, np.inf)
 
 
-def _of_groups(subset: Subset, column: Column, metric: Metric) -> tuple[Array, Array]:
+def _subset_curves_of_groups(subset: Subset, column: Column, metric: Metric) -> tuple[Array, Array]:
     """Return the values `[G, M, K]` of all groups, and how many samples with a result each has."""
     view, codes = subset.view, np.asarray(values_of(subset.view, column))
     groups = len(filter_keys(view, column))
@@ -298,7 +300,7 @@ def subset_spread(request: Request) -> Answer:
     """Answer the quantiles `[M, 5, K]` of a metric over the samples of the subset."""
     metric = spread_metric(request.view, request.sample_metric)
     variable = request.view.variable(metric, request.reference)
-    levels = _quantiles_of(request.subset, variable)[request.models]
+    levels = _subset_quantiles(request.subset, variable)[request.models]
     about = {"count": request.subset.judged, "levels": list(LEVELS)}
     return about | page_curve_header(request, metric, levels), {"quantiles": levels}
 
@@ -313,7 +315,7 @@ def spread_metric(view: ScanView, metric: Metric) -> Metric:
     return view.metrics["score"] if stored or not metric.per_sample else metric
 
 
-def _quantiles_of(subset: Subset, variable: str) -> Array:
+def _subset_quantiles(subset: Subset, variable: str) -> Array:
     """Return the quantiles `[M, 5, K]` of a variable, NaN where no sample has a value."""
 
     def compute() -> Array:
@@ -367,7 +369,7 @@ def in_fan_band(request: Request, given: object) -> Array:
     variable = view.variable(spread_metric(view, request.sample_metric), request.reference)
     column = response_columns(view, variable).column(model, element)
     inside: Array = np.isfinite(column) & request.subset.members
-    ends = _quantiles_of(request.subset, variable)[model, :, element]
+    ends = _subset_quantiles(request.subset, variable)[model, :, element]
     low, high = BANDS[given["band"]]
     if low is not None:
         inside &= column >= ends[low] if low > MIDDLE else column > ends[low]

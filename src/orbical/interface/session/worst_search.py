@@ -24,11 +24,11 @@ def opened_worst(worst: object, scan: Scan) -> xr.Dataset:
 
     if isinstance(worst, str | Path):
         with reading("worst", worst, "a netCDF file of worst cases"):
-            return _checked(xr.load_dataset(worst), scan)
-    return _checked(worst, scan)
+            return _checked_worst_search(xr.load_dataset(worst), scan)
+    return _checked_worst_search(worst, scan)
 
 
-def _checked(worst: object, scan: Scan) -> xr.Dataset:
+def _checked_worst_search(worst: object, scan: Scan) -> xr.Dataset:
     """Return worst cases if they are those of a scan."""
     import xarray as xr
 
@@ -45,11 +45,11 @@ def _checked(worst: object, scan: Scan) -> xr.Dataset:
             f"a search of the models {', '.join(scan.models)} on at most {count} samples",
             f"{', '.join(map(str, worst['model'].values))} on {worst.sizes['sample']}",
         )
-    _check_scores(worst, scan, str(known[0]))
+    _check_worst_search_scores(worst, scan, str(known[0]))
     return worst
 
 
-def _check_scores(worst: xr.Dataset, scan: Scan, model: str) -> None:
+def _check_worst_search_scores(worst: xr.Dataset, scan: Scan, model: str) -> None:
     """Refuse a search of other data: its scores at sampled elements are not those of the scan."""
     own = worst.sel(model=model).isel(sample=slice(0, 8))
     name = "score" if worst.attrs["reference"] == "truth" else "score_vs_consensus"
