@@ -26,7 +26,7 @@ import numpy as np
 import torch
 
 import orbical as ob
-from orbical.store.checksums import unit_mark_name
+from orbical.store.checksums_and_units import unit_mark_name
 
 UNITS = 65_000  # the most that a scan chooses by itself
 

@@ -107,7 +107,7 @@ def test_of_many_models_the_worst_and_the_best_are_named(halves):
 
 
 def test_it_is_the_same_in_the_summary_on_the_page_and_in_a_report(halves, tmp_path, capsys):
-    from orbical.cli.scan_tables import print_summary
+    from orbical.cli.scan_summaries import print_summary
 
     models = {"plain": bright, "other": lambda images: -bright(images)}
     scan = scanned(models, halves, keep="inputs", out=tmp_path / "run.zarr")

@@ -34,7 +34,7 @@ def test_packages_are_found_where_pip_finds_them() -> None:
 
 def test_mutants_are_tested_by_the_tests_that_call_what_they_change(tmp_path: Path) -> None:
     tool = runpy.run_path(str(TOOLS / "mutants.py"))
-    path = TOOLS.parent / "src" / "orbical" / "bounds" / "certified.py"
+    path = TOOLS.parent / "src" / "orbical" / "bounds" / "price_and_ceiling.py"
     lines = path.read_text().splitlines()
     line = next(i for i, text in enumerate(lines) if text.startswith("def ")) + 1
     name = lines[line - 1].removeprefix("def ").partition("(")[0]
@@ -42,13 +42,13 @@ def test_mutants_are_tested_by_the_tests_that_call_what_they_change(tmp_path: Pa
     assert tool["function_at"](path.read_text(), 1) == ""
     bench = object.__new__(tool["Bench"])
     bench.calls = {
-        "near": (2.0, [f"certified.py:{name}"]),
-        "nearer": (1.0, [f"certified.py:{name}", "other.py:g"]),
-        "beside": (0.1, ["certified.py:other"]),
-        "endless": (1000.0, [f"certified.py:{name}"]),
+        "near": (2.0, [f"price_and_ceiling.py:{name}"]),
+        "nearer": (1.0, [f"price_and_ceiling.py:{name}", "other.py:g"]),
+        "beside": (0.1, ["price_and_ceiling.py:other"]),
+        "endless": (1000.0, [f"price_and_ceiling.py:{name}"]),
     }
-    assert [*bench.times({"function": f"certified.py:{name}"})] == ["nearer", "near"]
-    assert [*bench.times({"function": "certified.py:"})] == ["beside", "nearer", "near"]
+    assert [*bench.times({"function": f"price_and_ceiling.py:{name}"})] == ["nearer", "near"]
+    assert [*bench.times({"function": "price_and_ceiling.py:"})] == ["beside", "nearer", "near"]
 
 
 def test_calls_of_fixtures_count_for_the_tests_that_follow(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from headless import launched
 from PIL import Image
 
 import orbical as ob
-from orbical.cli.scan_tables import print_audit
+from orbical.cli.scan_summaries import print_audit
 from orbical.interface.server import Server
 from orbical.interface.session import Session
 

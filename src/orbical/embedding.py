@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._imports import import_extra
+from ._imports_and_paths import import_extra
 from ._lazy import xr
 from .errors import InputError, check_name, whole_number
 from .nero import ROWS, Sums, mean_over_models, moments

@@ -11,7 +11,7 @@ from scipy.stats import beta
 from orbical import bounds, groups
 from orbical.bounds import Density, OrbitTable, neighbors, taxonomy
 from orbical.bounds.any_model import own_outputs
-from orbical.bounds.certified import _split_accuracy
+from orbical.bounds.price_and_ceiling import _split_accuracy
 from orbical.bounds.table_checks import level, whole_numbers
 from orbical.errors import InputError
 

@@ -398,7 +398,7 @@ def test_symmetries_hurt_handwritten_digits() -> None:
 
 def test_pairs_of_every_enumerated_orbit_bracket_its_error() -> None:
     """All label masses on a grid: 1 - max p lies between Cover and Hart's end and 1 - sum p^2."""
-    from orbical.bounds.certified import least_error
+    from orbical.bounds.price_and_ceiling import least_error
 
     for labels, steps in ((2, 60), (3, 24), (4, 12)):
         grid = np.indices((steps + 1,) * labels).reshape(labels, -1).T

@@ -9,7 +9,7 @@ import torch
 import orbical as ob
 from orbical.bounds import OrbitTable, classification, match_orbits
 from orbical.errors import InputError
-from orbical.store import blocks
+from orbical.store import scan_arrays
 
 
 class Flat(torch.nn.Module):
@@ -166,7 +166,7 @@ def test_a_scan_is_read_in_blocks_and_says_the_same(
     scan = scan_of(Flat(), world, keep="probabilities", chunk=4)
     whole = OrbitTable.from_scan(scan, orbit=world[2])
     read: list[int] = []
-    usual = blocks.StoredArrays.read
+    usual = scan_arrays.StoredArrays.read
 
     def counted(self, name, rows=slice(None), model=None, keep=True):
         found = usual(self, name, rows, model, keep)
@@ -174,8 +174,8 @@ def test_a_scan_is_read_in_blocks_and_says_the_same(
             read.append(len(found))
         return found
 
-    monkeypatch.setattr(blocks.StoredArrays, "read", counted)
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(scan_arrays.StoredArrays, "read", counted)
+    monkeypatch.setattr(scan_arrays, "BLOCK_BYTES", 1)
     again = OrbitTable.from_scan(scan, orbit=world[2])
     assert max(read) == 4  # never all 40 samples at all elements
     for name in ("confidence", "predicted", "invariance_gap", "broken_along_orbits"):

@@ -19,7 +19,7 @@ from orbical.calibration.orbit.positions import (
     reliability_at,
 )
 from orbical.errors import InputError
-from orbical.store import arrays_of, blocks
+from orbical.store import arrays_of, scan_arrays
 
 
 def network(seed: int) -> torch.nn.Module:
@@ -165,8 +165,8 @@ def test_blocks_of_elements_and_samples_change_nothing(
     scan: ob.Scan, measure: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = along_orbit(scan, measure, by="label"), calibration.pooled_over_orbit(scan, measure)
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1200)
-    monkeypatch.setattr(blocks, "HELD_VALUES", 500)
+    monkeypatch.setattr(scan_arrays, "BLOCK_BYTES", 1200)
+    monkeypatch.setattr(scan_arrays, "HELD_VALUES", 500)
     monkeypatch.setattr(positions, "MEASURED_VALUES", 300)
     monkeypatch.setattr(whole_orbit, "MEASURED_VALUES", 300)
     for data in (scan.data.chunk(sample=40), scan.data.compute()):

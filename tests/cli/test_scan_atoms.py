@@ -9,7 +9,7 @@ import pytest
 
 import orbical as ob
 from orbical._text import in_column
-from orbical.cli.scan_tables import print_audit
+from orbical.cli.scan_summaries import print_audit
 from orbical.nero import violations
 
 pytest.importorskip("ase", reason="ase is not installed")

@@ -124,7 +124,7 @@ def coco_file(folder: Path) -> Attack:
 
 def header(folder: Path) -> Attack:
     """Return an attack that edits the root of a store, with a valid hash, and reads it."""
-    from orbical.store.checksums import json_digest
+    from orbical.store.checksums_and_units import json_digest
     from orbical.store.zarr_store import _HASH
 
     images, labels = ob.datasets.digits()

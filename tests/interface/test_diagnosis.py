@@ -11,7 +11,7 @@ import torch
 import orbical as ob
 from orbical.errors import InputError
 from orbical.interface.session import Session
-from orbical.interface.session.request import mask_of_set
+from orbical.interface.session.subset_request import mask_of_set
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from orbical.errors import InputError, MissingExtra
 from orbical.interface import export
 from orbical.interface.selection import Selection
 from orbical.interface.session import Session
-from orbical.interface.session.request import Request
+from orbical.interface.session.subset_request import Request
 
 LASSO = ((-1.1, -1.1), (0.1, -1.1), (0.4, 1.1), (-1.1, 0.9))
 

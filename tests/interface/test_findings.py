@@ -15,7 +15,7 @@ from orbical.errors import InputError, StoreError
 from orbical.interface.reports.contents import chosen_samples, report_story
 from orbical.interface.selection import Selection
 from orbical.interface.session import Session
-from orbical.interface.session.request import keep_set
+from orbical.interface.session.subset_request import keep_set
 from orbical.interface.sidecar import Sidecar, bits_key
 
 

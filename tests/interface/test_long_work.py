@@ -22,7 +22,7 @@ from orbical.interface.background import AsyncRequestQueue, Progress
 from orbical.interface.live_models import coarse_to_fine
 from orbical.interface.selection import Selection
 from orbical.interface.session import Session, sample_maps
-from orbical.interface.session.request import Request
+from orbical.interface.session.subset_request import Request
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 from orbical.interface import open_session
 from orbical.interface.selection import Selection
 from orbical.interface.session import subset_curves
-from orbical.interface.session.request import Request
 from orbical.interface.session.subset_curves import measures_over, prepare_measures
+from orbical.interface.session.subset_request import Request
 
 
 @pytest.mark.parametrize("clauses", [(), ("label:3,5",)])

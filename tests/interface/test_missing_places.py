@@ -14,9 +14,9 @@ from orbical.interface.reports.contents import chosen_samples
 from orbical.interface.selection import Selection
 from orbical.interface.session import Session
 from orbical.interface.session.calibration_plots import calibration_along, subset_calibration
-from orbical.interface.session.request import Request
 from orbical.interface.session.scan_view import ScanView
 from orbical.interface.session.subset_curves import ENDS, aggregate
+from orbical.interface.session.subset_request import Request
 from orbical.nero import mean_over_models
 
 SAMPLES = 12

@@ -15,7 +15,7 @@ import orbical as ob
 from orbical.interface import open_session
 from orbical.interface.session import Session, element_columns, sample_maps
 from orbical.interface.session.cached_reader import Cache, PassScheduler, ScanReader, _size_of
-from orbical.store import blocks
+from orbical.store import scan_arrays
 
 LASSO = [[-0.6, -1], [0.6, -1], [0.6, 1], [-0.6, 1]]
 
@@ -52,7 +52,7 @@ def test_one_sample_is_read_from_its_own_chunk_alone(folder: Path, tmp_path: Pat
 def test_the_cache_is_bounded_and_changes_nothing(
     digits: ob.Scan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "BLOCK_ROWS", 32)
+    monkeypatch.setattr(scan_arrays, "BLOCK_ROWS", 32)
     small = Session({"digits": digits})
     small.scan_view().reader._cache = Cache(size=3 * 32 * 24 * 4)
     usual = open_session(digits)

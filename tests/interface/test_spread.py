@@ -11,8 +11,8 @@ from orbical.errors import InputError
 from orbical.interface import open_session
 from orbical.interface.selection import Selection
 from orbical.interface.session import Session, element_columns
-from orbical.interface.session.request import Request
 from orbical.interface.session.subset_curves import BANDS, LEVELS, in_fan_band
+from orbical.interface.session.subset_request import Request
 
 
 def asked(session, **selection):

@@ -18,7 +18,7 @@ import xarray as xr
 
 import orbical as ob
 from orbical.errors import OrbicalError, StoreError
-from orbical.store.checksums import json_digest
+from orbical.store.checksums_and_units import json_digest
 
 
 def linear(seed: int = 0) -> torch.nn.Module:

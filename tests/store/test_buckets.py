@@ -19,7 +19,7 @@ import torch
 from s3_server import s3_server
 
 import orbical as ob
-from orbical._imports import as_path
+from orbical._imports_and_paths import as_path
 from orbical.interface import open_session
 from orbical.store import open_store
 

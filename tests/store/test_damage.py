@@ -131,7 +131,7 @@ def test_changed_metadata_of_an_array_are_seen_and_restored(path, name, how):
 def edit(path, change):
     """Change the root of a store as somebody would who knows how: its hash matches again."""
     from orbical.store import zarr_store as stores
-    from orbical.store.checksums import json_digest
+    from orbical.store.checksums_and_units import json_digest
 
     document = json.loads((path / "zarr.json").read_text())
     attributes = document["attributes"]
@@ -393,7 +393,7 @@ def test_the_attackers_see_what_is_silent(path):
     files = {name: store.known[store.chunk_key(name, 0, 0)] for name in unit.files}
     from dataclasses import replace
 
-    from orbical.store.checksums import write_unit
+    from orbical.store.checksums_and_units import write_unit
 
     write_unit(path, replace(unit, files=files), 1, durable=False)
     assert attacks_on_stores.outcome(path, expected) == "silent"

@@ -10,8 +10,8 @@ import torch
 
 import orbical as ob
 from orbical.scanning.description import _differing
-from orbical.scanning.spill import _is_dense
-from orbical.store.checksums import UnitFile, _unit_is_sound
+from orbical.scanning.recipe_tickets import _is_dense
+from orbical.store.checksums_and_units import UnitFile, _unit_is_sound
 
 
 @pytest.fixture

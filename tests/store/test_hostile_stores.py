@@ -16,7 +16,7 @@ from attacks_on_stores import everything, linear, same, sealed_root, small_store
 import orbical as ob
 from orbical.errors import StoreError
 from orbical.store import file_access, open_store, repair, verify
-from orbical.store.checksums import json_digest
+from orbical.store.checksums_and_units import json_digest
 from orbical.store.file_access import remove_leftovers, temporary_folder
 
 

@@ -16,7 +16,7 @@ from numcodecs import Blosc
 import orbical as ob
 from orbical.errors import InputError, StoreError
 from orbical.store import open_store
-from orbical.store.checksums import checksum, json_digest
+from orbical.store.checksums_and_units import checksum, json_digest
 
 
 def of_record(change):

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._imports import import_extra
+from .._imports_and_paths import import_extra
 from ..errors import InputError
 from ..groups import Elements, Group
 from .action import ActionTree, ByPart, Exact, OfFinite, action_matrices

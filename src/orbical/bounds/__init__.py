@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from .any_model import ModelOutputs
 from .bound import Bound, Bounds
-from .certified import Price, certified_ceiling, price_from_pairs
 from .classification_bounds import TITLES, classification, forced_overconfidence, worst_predictions
 from .fibers import Fibers, fibers_from_errors
 from .group_comparison import Candidate, Comparison, compare_groups
@@ -33,6 +32,7 @@ from .matching import (
 from .neighbors import Estimate, neighbor_ceiling, neighbor_floor
 from .orbit_table import OrbitTable
 from .pointwise_taxonomy import Density, Taxonomy, confidence_density, taxonomy
+from .price_and_ceiling import Price, certified_ceiling, price_from_pairs
 from .regression_bounds import (
     best_equivariant,
     nll_optimal_bleed,

@@ -14,12 +14,12 @@ from ..actions import ActionTree
 from ..errors import InputError
 from ..groups import Group, as_group, trivial
 from . import table_checks as checks
-from .certified import certified_ceiling
 from .classification_bounds import forced_overconfidence
 from .matching import match_orbits
 from .neighbors import Estimate, neighbor_ceiling, neighbor_floor
 from .orbit_table import OrbitTable
 from .pointwise_taxonomy import Support, taxonomy
+from .price_and_ceiling import certified_ceiling
 from .regression_bounds import regression
 from .value_table import ValueTable
 

@@ -20,8 +20,8 @@ from ..errors import InputError
 from ..groups import Group
 from ..scanning import scan_progress_bar
 from . import table_checks as checks
-from .certified import least_error
 from .matching import Mover
+from .price_and_ceiling import least_error
 
 __all__ = ["Estimate", "neighbor_ceiling", "neighbor_floor"]
 

@@ -37,8 +37,8 @@ from .intervals.bounded_means import MANY
 from .intervals.cautions import MeanEnds, caution, first_interval_caution
 from .intervals.levels import *
 from .intervals.levels import RESAMPLES
-from .judging import *
-from .judging import measure_limit
+from .verdicts import *
+from .verdicts import measure_limit
 
 if TYPE_CHECKING:
     from . import metrics

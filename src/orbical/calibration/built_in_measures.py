@@ -15,7 +15,7 @@ from .intervals import cells
 from .intervals.brier_intervals import brier_part_intervals
 from .intervals.cautions import Evidence, caution, evidence_of_pairs, evidence_of_predictions
 from .intervals.interval_ends import Interval, mapped_intervals
-from .intervals.means import mean_interval, share_interval
+from .intervals.mean_intervals import mean_interval, share_interval
 from .intervals.measure_intervals import cell_intervals, interval
 from .measure_tables import Outputs, Predictions, Settings
 from .measures import by_class, gaussian, proper_scores, variance_errors
@@ -26,7 +26,7 @@ from .measures.kernel_errors import mmce, mmce_squared, skce
 from .measures.smooth import smooth_ece
 from .measures.soft import s_avuc, sb_ece
 from .pairs.from_outputs import top_label
-from .pairs.validation import pair, weighted_mean
+from .pairs.pairs_and_weights import pair, weighted_mean
 from .registry import MEASURES, BoundMeasure, Measure, OfCells, OfWhitened, register
 
 _Function = Callable[..., Tensor]

@@ -8,10 +8,9 @@ from .intervals.brier_intervals import *
 from .intervals.comparisons import *
 from .intervals.interval_ends import *
 from .intervals.levels import *
-from .intervals.means import *
+from .intervals.mean_intervals import *
 from .intervals.measure_intervals import *
 from .intervals.reliability_curves import *
-from .judging import *
 from .measure_tables import *
 from .measures.binned import *
 from .measures.bleed import *
@@ -26,13 +25,14 @@ from .measures.variance_errors import *
 from .orbit.pixel_bins import *
 from .orbit.pooled import *
 from .orbit.positions import *
-from .orbit.verdicts import *
+from .orbit.scan_verdicts import *
 from .orbit.whole_orbit import *
 from .output_comparisons import *
 from .pairs.from_outputs import *
 from .pairs.from_scans import *
 from .registry import *
 from .scan_tables import *
+from .verdicts import *
 
 NAMES = [name for name in dir() if name[0].isalpha() and name != "annotations"]
 """The public names of `orbical.calibration`: all so far. What follows is for other packages."""
@@ -40,8 +40,7 @@ NAMES = [name for name in dir() if name[0].isalpha() and name != "annotations"]
 from . import built_in_measures
 from .intervals.bounded_means import MANY
 from .intervals.cautions import MeanEnds, caution, evidence_of_pairs, first_interval_caution
-from .intervals.means import paired_interval_of_sums
-from .judging import measure_limit
+from .intervals.mean_intervals import paired_interval_of_sums
 from .measures.binned import bin_index
 from .measures.cumulative import esd_with_slope, softened
 from .measures.kernel_errors import mmce_with_slope
@@ -53,7 +52,7 @@ from .orbit.pixel_bins import calibration_of_sums
 from .orbit.positions import model_index, pair_blocks, pairs_at_element, pairs_of
 from .orbit.whole_orbit import calibration_kinds
 from .pairs.from_outputs import softmax
-from .pairs.validation import (
+from .pairs.pairs_and_weights import (
     check_finite,
     check_weights,
     probability_tolerance,
@@ -62,3 +61,4 @@ from .pairs.validation import (
     without_ignored,
 )
 from .registry import RESAMPLES, Draws
+from .verdicts import measure_limit

@@ -29,7 +29,7 @@ from .pairs.from_outputs import (
     probabilities,
     top_label,
 )
-from .pairs.validation import binary_pair, kept_samples, sample_weights
+from .pairs.pairs_and_weights import binary_pair, kept_samples, sample_weights
 from .registry import RESAMPLES, BoundMeasure, Draws, Measure, list_measures, takes_weights
 
 __all__ = [

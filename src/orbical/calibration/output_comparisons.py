@@ -15,7 +15,7 @@ from .._arrays import ArrayLike
 from ..errors import with_usage
 from .intervals.bounded_means import samples_to_decide_by_width
 from .intervals.comparisons import Comparison, compare, regression_compare
-from .intervals.means import compare_means
+from .intervals.mean_intervals import compare_means
 from .measure_tables import Settings, opened_outputs, regression_score_terms, score_terms
 from .pairs.from_outputs import top_label
 from .registry import RESAMPLES, list_measures

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._imports import as_path, existing_file, import_attribute, import_module, reading
+from .._imports_and_paths import as_path, existing_file, import_attribute, import_module, reading
 from .._text import counted
 from ..errors import InputError, OrbicalError, unknown_name
 

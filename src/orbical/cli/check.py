@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .._imports import existing_file
+from .._imports_and_paths import existing_file
 from .._text import printable
 from ..errors import InputError
 from .arguments import Import, Options, Store, announce_folder

@@ -36,7 +36,7 @@ def demo(
     """
     from .. import figures
     from .._console import Console
-    from .scan_tables import print_summary
+    from .scan_summaries import print_summary
 
     console = Console()
     made = find_demo(name).run(DemoOptions(name, out, samples, overwrite, weights))

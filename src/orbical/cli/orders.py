@@ -8,7 +8,7 @@ from .._lazy import xr
 from .._text import percent
 from .arguments import Seed, Store
 from .formats import Cell, Columns, Number, Sheet, format_flags, print_results
-from .scan_tables import position_sheets, share_with_interval
+from .scan_summaries import position_sheets, share_with_interval
 
 
 @format_flags("json", "csv", "markdown", "latex")

@@ -17,7 +17,7 @@ from .._interrupts import end_with_parent, how_to_go_on, stoppable
 from .._text import percent
 from ..errors import InputError, Interrupted, ModelError, unknown_name
 from . import arguments
-from .scan_tables import print_audit, print_positions, print_summary
+from .scan_summaries import print_audit, print_positions, print_summary
 
 if TYPE_CHECKING:
     from ..actions import Action
@@ -332,7 +332,7 @@ def _threads_of(threads: int | str, workers: int) -> int | str:
 
 def _client_to_scan(address: str) -> Any:
     """Connect to a Dask scheduler, by its address or by the file that it wrote."""
-    from .._imports import import_extra, words_of
+    from .._imports_and_paths import import_extra, words_of
 
     distributed = import_extra("distributed", "cluster", "--cluster")
     place = {"scheduler_file": address} if Path(address).is_file() else {"address": address}

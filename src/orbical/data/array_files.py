@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from .._imports import existing_file
+from .._imports_and_paths import existing_file
 from .._text import number
 from ..errors import InputError
 

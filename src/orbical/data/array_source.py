@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._imports import FETCHED, local_file
+from .._imports_and_paths import FETCHED, local_file
 from .._trees import Tree, leaves, tree_map
 from ..errors import InputError
 from .source import Batch, Source, data_hash, differ_in_length, padded

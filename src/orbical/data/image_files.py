@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from PIL import Image, ImageOps
 
-from .._imports import as_path, name_of, words_of
+from .._imports_and_paths import as_path, name_of, words_of
 from .._text import counted, number
 from ..errors import InputError, check_name
 from .source import Batch, Source, class_indices, data_stamp, stacked_samples

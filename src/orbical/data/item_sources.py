@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from torch.utils.data import DataLoader, Dataset, IterableDataset, default_collate
 
-from .._imports import words_of
+from .._imports_and_paths import words_of
 from .._trees import leaves, tree_map
 from ..errors import InputError
 from .image_files import ImageReader

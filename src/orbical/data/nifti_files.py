@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._imports import existing_file, import_extra, reading
+from .._imports_and_paths import existing_file, import_extra, reading
 from ..actions import Volumes
 from ..errors import InputError
 from .array_source import check_labels, to_numpy, whole_array

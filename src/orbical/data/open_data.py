@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .._codecs import check_codecs
-from .._imports import as_path, import_extra, local_file, name_of, reading
+from .._imports_and_paths import as_path, import_extra, local_file, name_of, reading
 from ..errors import InputError
 from ..tasks import STRUCTURE_SUFFIXES, batch_structures, read_molecule_file
 from . import tables

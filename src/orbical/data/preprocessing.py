@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._imports import import_attribute
+from .._imports_and_paths import import_attribute
 from .._text import number
 from .._trees import Tree
 from ..errors import InputError, check_name, unknown_name

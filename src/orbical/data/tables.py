@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._imports import existing_file, import_extra, reading
+from .._imports_and_paths import existing_file, import_extra, reading
 from .._lazy import pd
 from .._text import common_beginning
 from ..actions import Columns

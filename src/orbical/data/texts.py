@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .._imports import existing_file, import_extra, reading
+from .._imports_and_paths import existing_file, import_extra, reading
 from .._lazy import pd
 from .._text import counted
 from .._trees import leaves

@@ -27,6 +27,7 @@ from .example_files import (
     piv,
     voxel_shapes,
 )
+from .furniture_clouds import BUILDERS, PointClouds, furniture, in_unit_ball, padded
 from .generated_scenes import scenes
 from .key_objects import (
     AnnotatedImage,
@@ -39,7 +40,6 @@ from .key_objects import (
 )
 from .molecule_files import molecules
 from .particle_images import particle_pairs, photograph
-from .point_clouds import BUILDERS, PointClouds, furniture, in_unit_ball, padded
 
 BUILT_IN: dict[str, Callable[[], tuple[Tensor, Tensor]]] = {"digits": digits, "mnist": mnist}
 

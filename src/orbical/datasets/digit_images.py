@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from orbical._imports import import_extra
+from orbical._imports_and_paths import import_extra
 from orbical.errors import InputError, check_name
 
 from .example_files import data_file

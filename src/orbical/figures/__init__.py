@@ -8,7 +8,7 @@ calibration and of bounds. A model has the same color, by its order, in every fi
 from __future__ import annotations
 
 from . import bounds, calibration, style
-from ._panels import show_picture
+from ._panel_sheets import show_picture
 from .calibration import risk_coverage_plot
 from .embedding_maps import embedding
 from .layer_bars import layer_errors

@@ -11,8 +11,8 @@ import numpy as np
 from .._lazy import xr
 from ..errors import InputError, check_name
 from . import nero_plots, style
-from ._layouts import LAYOUTS, Curves, Orbit
-from ._panels import frame_axes, show_picture
+from ._orbit_layouts import LAYOUTS, Curves, Orbit
+from ._panel_sheets import frame_axes, show_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

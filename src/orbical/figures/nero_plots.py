@@ -15,8 +15,8 @@ from .._text import plain
 from ..errors import InputError, check_name
 from ..tasks import quantity_rounding
 from . import style
-from ._layouts import LAYOUTS, Orbit
-from ._panels import Panel, Sheet, draw_sheet
+from ._orbit_layouts import LAYOUTS, Orbit
+from ._panel_sheets import Panel, Sheet, draw_sheet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._imports import as_path
+from .._imports_and_paths import as_path
 from .._lazy import lazy_exports
 from ..errors import InputError, StoreError
 

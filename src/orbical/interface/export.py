@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._imports import import_extra
+from .._imports_and_paths import import_extra
 from .._text import csv_text
 from ..errors import check_name
 from ..store import Json
@@ -18,12 +18,12 @@ from .background import Progress
 from .reports.writing import report_page
 from .session.filter_columns import sample_columns, values_of
 from .session.input_pictures import thumbnails
-from .session.request import Answer, Request
 from .session.sample_maps import sample_map
 from .session.sample_views import sample
 from .session.saved_lists import tagged
 from .session.scan_view import ScanView
 from .session.subset_curves import aggregate
+from .session.subset_request import Answer, Request
 
 Array = np.ndarray
 REPORT_STEPS = 7

@@ -22,7 +22,7 @@ from .background import STOP, ThreadedRequestQueue
 from .bundling import bundle, web_sources, web_style
 from .selection import Selection, mask_of_samples
 from .session import KINDS, Session
-from .session.request import Request, keep_set
+from .session.subset_request import Request, keep_set
 from .wire import as_base64
 
 __all__ = ["widget"]

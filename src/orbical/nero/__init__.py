@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from .classification_scores import binary_rates, quadratic_kappa
     from .failure_search import Failure, Failures, failures
     from .headlines import headline, headline_of, headline_words, mean_curves
-    from .molecules import Violation, molecule_name, score_scope, violations
+    from .molecule_violations import Violation, molecule_name, score_scope, violations
     from .orders import order_averages, position_bias, worst_orders
     from .spectra import circle_bracket, circle_order, enough_elements
     from .summaries import action_defect, consensus, invariance_gap, summary
@@ -73,7 +73,7 @@ else:  # means over orbits need neither torch nor tasks
             "sample_changes",
             "failure_search": "Failure Failures failures",
             "headlines": "headline headline_of mean_curves headline_words",
-            "molecules": "Violation molecule_name score_scope violations",
+            "molecule_violations": "Violation molecule_name score_scope violations",
             "orders": "order_averages position_bias worst_orders",
             "spectra": "circle_bracket circle_order enough_elements",
             "summaries": "action_defect consensus invariance_gap summary",

@@ -140,6 +140,6 @@ def _attributes(values: xr.DataArray, arrays: ScanArrays) -> dict[str, object]:
     """Return the attributes of responses, with what is rounding in those of molecules."""
     if "numbers" not in arrays:
         return values.attrs
-    from .molecules import rounding_of_models
+    from .molecule_violations import rounding_of_models
 
     return {**values.attrs, "rounding": rounding_of_models(arrays, str(values.name))}

@@ -21,7 +21,7 @@ from ..errors import InputError, unknown_name, whole_number
 from ..groups import Group
 from ..store import FINISHED, Scan, ScanArrays, arrays_of
 from ..tasks import quantity_rounding
-from .molecules import score_scope
+from .molecule_violations import score_scope
 from .orbit_sums import known_mean
 
 Array = np.ndarray

@@ -15,7 +15,7 @@ from ..store import FINISHED, Scan, ScanArrays, arrays_of
 from ..tasks import quantity_rounding
 from . import orbit_sums
 from .changes import answer_names, changes_are_binary, sample_changes
-from .molecules import Violation, scanned_quantities, violations_of
+from .molecule_violations import Violation, scanned_quantities, violations_of
 
 Array = np.ndarray
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 
-from .._imports import existing_file, import_attribute, local_file
+from .._imports_and_paths import existing_file, import_attribute, local_file
 from .._ragged import to_ragged
 from ..errors import InputError
 from .calculators import CalculatorPredictor, is_calculator

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._imports import import_attribute, import_extra, name_of
+from .._imports_and_paths import import_attribute, import_extra, name_of
 from .._interrupts import end_with_parent
 from .._trees import Tree
 from ..errors import InputError, ModelError, whole_number

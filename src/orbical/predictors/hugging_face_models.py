@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import interpolate
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
-from .._imports import import_extra, reading
+from .._imports_and_paths import import_extra, reading
 from .._trees import Tree
 from ..errors import InputError
 from .model_objects import TorchPredictor, unwrapped_model

@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._imports import import_extra, words_of
+from .._imports_and_paths import import_extra, words_of
 from .._text import common_beginning
 from .._trees import Tree
 from ..errors import InputError, ModelError, check_name, whole_number

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from .._imports import import_extra
+from .._imports_and_paths import import_extra
 from .._trees import Tree, as_tensors, concatenate, leaves, tree_map
 from ..errors import InputError, ModelError
 from . import predictor

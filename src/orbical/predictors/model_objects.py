@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._imports import import_extra, name_of, words_of
+from .._imports_and_paths import import_extra, name_of, words_of
 from .._ragged import EDGES, NODES, real_nodes, to_padded, to_ragged
 from .._trees import Tree, as_tensors, leaves, tree_map
 from ..errors import InputError, ModelError

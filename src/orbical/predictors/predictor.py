@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from .._imports import words_of
+from .._imports_and_paths import words_of
 from .._trees import Tree, tree_map
 from ..errors import ModelError, OrbicalError, WithUsage
 

@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
 from torch import Tensor
 
 from .._arrays import ArrayLike, as_array, both_classes, single_precision, warn_of_probabilities
-from .._imports import existing_file
+from .._imports_and_paths import existing_file
 from ..calibration import check_finite, probability_tolerance
 from ..errors import InputError, StoreError, WithUsage, check_name, unknown_name
 

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from .. import __version__
-from .._imports import name_of
+from .._imports_and_paths import name_of
 from .._trees import Tree, leaves
 from ..actions import Action
 from ..data import Samples, hash_of_rows, read_samples_ahead

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from .._imports import as_path
+from .._imports_and_paths import as_path
 from .._interrupts import how_to_go_on, stoppable
 from .._text import percent
 from ..actions import Images

@@ -24,7 +24,7 @@ from ..errors import InputError, ModelError
 from ..store import ArraySpec, Record
 from . import workers
 from .recipe import Recipe
-from .spill import Ticket, forget_other_recipes, spilled_recipe
+from .recipe_tickets import Ticket, forget_other_recipes, spilled_recipe
 
 if TYPE_CHECKING:
     from ..store import Store

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._imports import name_of, words_of
+from .._imports_and_paths import name_of, words_of
 from .._trees import (
     Tree,
     as_tensors,

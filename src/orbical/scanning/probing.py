@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._imports import words_of
+from .._imports_and_paths import words_of
 from .._trees import Tree, flatten_leading, leaves, split_leading, tree_map
 from ..actions import Action
 from ..data import Samples, is_lazy, to_numpy

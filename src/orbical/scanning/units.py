@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from .._imports import words_of
+from .._imports_and_paths import words_of
 from ..data import Rows, read_rows, read_samples_ahead, to_numpy
 from ..errors import InputError, ModelError
 from ..predictors import count_inputs

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .._imports import words_of
+from .._imports_and_paths import words_of
 from .._interrupts import end_with_parent
 from .._trees import leaves
 from ..data import Samples
@@ -24,7 +24,7 @@ from ..errors import InputError, MissingExtra, ModelError, OrbicalError, StoreEr
 from ..store import ArraySpec, ModelEntry, Record
 from .description import described_models, same_model
 from .recipe import PROBE_SAMPLES, Recipe
-from .spill import Ticket, worker_versions
+from .recipe_tickets import Ticket, worker_versions
 from .units import Runner, commit_scan_unit, ready_scan_units, run_unit
 
 if TYPE_CHECKING:

@@ -5,17 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .._lazy import lazy_exports
-from .blocks import (
-    AGREES,
-    FINISHED,
-    ScanArrays,
-    StoredArrays,
-    arrays_of,
-    is_scan,
-    opened_scan,
-    responses,
-    row_runs,
-)
 from .file_access import (
     claimed_part,
     exists,
@@ -39,6 +28,17 @@ from .record import (
     ScoreEntry,
     TaskEntry,
     ViewsEntry,
+)
+from .scan_arrays import (
+    AGREES,
+    FINISHED,
+    ScanArrays,
+    StoredArrays,
+    arrays_of,
+    is_scan,
+    opened_scan,
+    responses,
+    row_runs,
 )
 from .scan_result import Scan, load
 

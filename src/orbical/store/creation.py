@@ -12,7 +12,7 @@ from zarr.storage import MemoryStore
 
 from ..errors import StoreError
 from ..groups import Group
-from .checksums import CheckedStore
+from .checksums_and_units import CheckedStore
 from .file_access import (
     create_file,
     exists,

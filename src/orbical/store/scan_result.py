@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._imports import as_path
+from .._imports_and_paths import as_path
 from .._lazy import xr
 from .._text import counted
 from ..errors import StoreError
@@ -201,7 +201,7 @@ def _warn_of_lost_flags_of_scan(store: Store) -> None:
 
 
 def _dataset_of_scan(store: Store) -> xr.Dataset:
-    from .checksums import zarr_settings
+    from .checksums_and_units import zarr_settings
 
     chunks = {"sample": _rows_at_once(store)}
     with zarr_settings(), warnings.catch_warnings():

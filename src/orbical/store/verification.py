@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import StoreError
-from .checksums import CRC_BYTES, UnitKey, checksum_size, is_sound_chunk, unit_mark_name
+from .checksums_and_units import CRC_BYTES, UnitKey, checksum_size, is_sound_chunk, unit_mark_name
 from .file_access import (
     FOLDER,
     MOST_DOCUMENT_BYTES,

@@ -33,8 +33,7 @@ from zarr.storage import MemoryStore, StorePath
 
 from .._codecs import check_codecs
 from ..errors import InputError, StoreError
-from .blocks import row_runs
-from .checksums import (
+from .checksums_and_units import (
     CRC_BYTES,
     CheckedStore,
     Ledger,
@@ -68,6 +67,7 @@ from .file_access import (
 )
 from .layout import Fixed, array_dims, check_array_sizes
 from .record import FORMAT, Json, ModelEntry, Record
+from .scan_arrays import row_runs
 
 __all__ = ["Store", "open_store", "root_document"]
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from .._imports import existing_file, import_extra, reading
+from .._imports_and_paths import existing_file, import_extra, reading
 from .._ragged import from_ragged, graph_fields, is_graph
 from ..errors import InputError, unknown_name
 from .quantities import UNITS, missing_quantity, shaped_quantity

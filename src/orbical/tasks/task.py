@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from .. import actions
-from .._imports import name_of, words_of
+from .._imports_and_paths import name_of, words_of
 from .._trees import Tree, as_tensors, concatenate, leaves
 from ..actions import Action, ActionTree, Settings, flat_actions
 from ..errors import InputError, ModelError, WithUsage, check_name

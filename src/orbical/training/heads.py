@@ -28,7 +28,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from .._arrays import single_precision
-from .._imports import import_extra
+from .._imports_and_paths import import_extra
 from ..errors import InputError, whole_number
 
 __all__ = [

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from orbical._imports import import_extra
+from orbical._imports_and_paths import import_extra
 
 __all__ = ["Farneback", "InverseSearch"]
 

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from orbical._imports import import_extra
+from orbical._imports_and_paths import import_extra
 from orbical.errors import InputError
 
 from . import _weights

@@ -12,7 +12,7 @@ from torch import Tensor
 from ..._arrays import ArrayLike, as_array
 from ..._text import p_value
 from ...errors import InputError
-from ..pairs.validation import binary_pair, sample_weights
+from ..pairs.pairs_and_weights import binary_pair, sample_weights
 from ..registry import RESAMPLES, BoundMeasure, MeasureLike, bound_measure, check_takes_weights
 from .cautions import Evidence, caution, evidence_of_pairs, first_interval_caution
 from .interval_ends import distance_interval, interval_in_short, student_quantile, tail_quantiles

@@ -66,7 +66,7 @@ class Interval:
             >>> calibration.interval("ks", [0.9, 0.8, 0.7, 0.6], [1, 1, 0, 1], seed=1).finding
             'no error detected; one of up to 0.8385 could have been missed'
         """
-        from ..judging import error_finding
+        from ..verdicts import error_finding
 
         # Of several, the one with the least lower end: all are errors only if it is one.
         least = int(self.low.argmin())

@@ -15,13 +15,13 @@ from torch import Tensor
 from ..._arrays import ArrayLike
 from ...errors import whole_number
 from ..measures.binned import effective_count, reliability
-from ..pairs.validation import binary_pair, sample_weights
+from ..pairs.pairs_and_weights import binary_pair, sample_weights
 from ..registry import BoundMeasure, MeasureLike, OfCells, bound_measure, check_takes_weights
 from .cautions import Evidence, caution, evidence_of_pairs, evidence_of_predictions
 from .cells import Cells, RowGenerators, tally
 from .interval_ends import Interval, assemble_interval, mapped_intervals, tail_quantiles
 from .levels import RESAMPLES, check_draws, checked_level
-from .means import skewed_interval, weight_shares
+from .mean_intervals import skewed_interval, weight_shares
 from .resampling import BLOCK, as_vectors, drawn_pairs, drawn_targets, on_vectors
 
 __all__ = ["interval", "oracle_bound", "regression_interval"]

@@ -9,12 +9,12 @@ from torch import Tensor
 
 from ..._arrays import ArrayLike
 from ...errors import InputError, real_number, whole_number
-from ..pairs.validation import binary_pair
+from ..pairs.pairs_and_weights import binary_pair
 from .cautions import caution, evidence_of_pairs
 from .cells import fine_index, tally
 from .interval_ends import Interval
 from .levels import RESAMPLES, check_draws
-from .means import wilson_interval
+from .mean_intervals import wilson_interval
 from .measure_intervals import interval
 
 __all__ = ["ReliabilityCurve", "reliability_curve"]

@@ -18,7 +18,7 @@ from ..._arrays import ArrayLike, few_as_numpy, single_precision
 from ...errors import InputError, check_name, number_of_bins
 from ..numerics import sorting
 from ..numerics.equal_mass import equal_mass_places
-from ..pairs.validation import pair
+from ..pairs.pairs_and_weights import pair
 
 __all__ = ["Reliability", "ece", "ece_debiased", "error_of", "reliability"]
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..._arrays import ArrayLike, as_array, as_floating
 from ...errors import InputError
-from ..pairs.validation import sample_weights, weighted_mean
+from ..pairs.pairs_and_weights import sample_weights, weighted_mean
 from .gaussian import _finite
 
 __all__ = ["Bleed", "aleatoric_bleed", "covariance_bleed"]

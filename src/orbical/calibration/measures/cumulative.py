@@ -20,7 +20,7 @@ from ..._arrays import ArrayLike, as_array
 from ...errors import InputError, real_number
 from ..numerics import decay_sums, sorting
 from ..numerics.gradients import can_fuse, differentiable
-from ..pairs.validation import pair
+from ..pairs.pairs_and_weights import pair
 
 __all__ = ["CumulativeCurve", "cumulative_curve", "esd", "esd_softened", "ks", "ordered_esd"]
 

@@ -21,7 +21,13 @@ from torch import Tensor
 
 from ..._arrays import ArrayLike, as_floating, callers_level
 from ...errors import InputError
-from ..pairs.validation import at_least, check_finite, one_shape, sample_weights, weighted_mean
+from ..pairs.pairs_and_weights import (
+    at_least,
+    check_finite,
+    one_shape,
+    sample_weights,
+    weighted_mean,
+)
 
 __all__ = ["gaussian_crps", "gaussian_nll"]
 

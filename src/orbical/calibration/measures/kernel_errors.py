@@ -18,7 +18,7 @@ from ..._arrays import ArrayLike
 from ...errors import InputError, real_number
 from ..numerics import decay_sums, sorting
 from ..numerics.gradients import differentiable, differentiable_root
-from ..pairs.validation import pair
+from ..pairs.pairs_and_weights import pair
 
 __all__ = ["mmce", "mmce_squared", "mmce_weighted", "skce"]
 

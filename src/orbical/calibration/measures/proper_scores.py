@@ -18,7 +18,7 @@ from ..pairs.from_outputs import (
     probabilities,
     top_label,
 )
-from ..pairs.validation import counted_labels, weighted_mean
+from ..pairs.pairs_and_weights import counted_labels, weighted_mean
 
 __all__ = ["BrierParts", "accuracy", "brier", "brier_parts", "nll"]
 

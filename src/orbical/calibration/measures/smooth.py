@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..._arrays import ArrayLike
 from ...errors import real_number
-from ..pairs.validation import pair
+from ..pairs.pairs_and_weights import pair
 
 __all__ = ["smooth_ece"]
 

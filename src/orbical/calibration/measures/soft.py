@@ -12,7 +12,7 @@ from ...errors import check_name, number_of_bins, real_number
 from ..numerics.gradients import differentiable, differentiable_root
 from ..numerics.sorting import take_by_row
 from ..pairs.from_outputs import entropy_share, named_outputs, probabilities, top_label
-from ..pairs.validation import counted_labels, pair
+from ..pairs.pairs_and_weights import counted_labels, pair
 from .binned import bin_index
 
 __all__ = ["ece_loss", "s_avuc", "sb_ece"]

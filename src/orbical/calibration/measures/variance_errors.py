@@ -26,7 +26,7 @@ from ..._arrays import ArrayLike
 from ...errors import InputError, whole_number
 from ..numerics.equal_mass import bin_count, bin_means, equal_mass_index
 from ..numerics.gradients import differentiable_root
-from ..pairs.validation import sample_weights, weighted_mean
+from ..pairs.pairs_and_weights import sample_weights, weighted_mean
 from .binned import bin_index
 from .cumulative import ordered_esd
 from .gaussian import marginal_variance, one_target, vector_target, whitened

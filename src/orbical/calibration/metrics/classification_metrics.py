@@ -23,7 +23,7 @@ from ...errors import InputError
 from ..measures import smooth, soft
 from ..measures.binned import Reliability, batch_sums, error_of, reliability_of_bins
 from ..pairs.from_outputs import classifier_outputs, normalized_entropy, top_label_of
-from ..pairs.validation import kept_samples, sample_weights
+from ..pairs.pairs_and_weights import kept_samples, sample_weights
 from ..registry import takes_weights
 from .metric_states import KeptMetric, MeanMetric, MeasureMetric
 

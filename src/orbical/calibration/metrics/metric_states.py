@@ -11,7 +11,7 @@ from torchmetrics import Metric
 from torchmetrics.utilities import dim_zero_cat, rank_zero_warn
 
 from .. import built_in_measures as built_in_measures  # the measures that classes are made of
-from ..pairs.validation import at_least
+from ..pairs.pairs_and_weights import at_least
 from ..registry import MEASURES, Measure
 
 _ANY = [0.5, 0.6, 0.7]

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ..._arrays import ArrayLike, as_floating
 from ...errors import InputError
-from ..pairs.validation import sample_weights
+from ..pairs.pairs_and_weights import sample_weights
 from .metric_states import KeptMetric, MeanMetric, MeasureMetric
 
 __all__ = ["ENCE", "GENCE", "UCE", "GENCESquared", "GaussianCRPS", "GaussianNLL", "RegressionESD"]

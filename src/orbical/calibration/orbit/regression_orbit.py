@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ...errors import InputError, real_number
 from ...store import Scan, arrays_of, responses
-from ..intervals.means import mean_interval
+from ..intervals.mean_intervals import mean_interval
 from ..intervals.measure_intervals import regression_interval
 from ..intervals.resampling import on_vectors
 from ..measures.bleed import aleatoric_terms, covariance_terms

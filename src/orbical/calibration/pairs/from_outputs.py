@@ -27,7 +27,7 @@ from ..._arrays import (
     warn_of_probabilities,
 )
 from ...errors import InputError, with_usage
-from .validation import kept_samples, probability_tolerance
+from .pairs_and_weights import kept_samples, probability_tolerance
 
 __all__ = ["classwise", "normalized_entropy", "probabilities", "top_label"]
 

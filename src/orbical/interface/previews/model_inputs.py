@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..._imports import words_of
+from ..._imports_and_paths import words_of
 from ...data import ImagePreprocessing
 from ...errors import InputError
 from ...predictors import OnnxPredictor, Predictor

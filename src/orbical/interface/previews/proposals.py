@@ -160,7 +160,7 @@ def _tried_proposal(
     name: str, predictor: Predictor, inputs: Tensor
 ) -> tuple[Tensor, float, str | None]:
     """Return outputs `[N, values]`, the seconds of one input, and the task of a dense output."""
-    from ..._imports import words_of
+    from ..._imports_and_paths import words_of
 
     try:
         sides = [side for side in inputs.shape[1:] if side not in (1, 3)]

@@ -16,13 +16,13 @@ from ...errors import InputError, check_name
 from ...store import Json
 from ..selection import Selection
 from ..session.calibration_plots import calibration_along
-from ..session.request import ALL, Request, UnknownSet, mask_of_set, packed_subset
 from ..session.sample_maps import available_map_methods, map_is_cached, sample_map
 from ..session.saved_lists import FINDINGS, SETS, Finding
 from ..session.scan_state import headline
 from ..session.scan_view import Metric, ScanView
 from ..session.session import HANDLERS
 from ..session.subset_curves import prepare_measures, spread_metric
+from ..session.subset_request import ALL, Request, UnknownSet, mask_of_set, packed_subset
 from ..sidecar import bits_key
 from ..wire import encode_report_part, quantize
 

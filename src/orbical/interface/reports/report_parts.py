@@ -32,13 +32,13 @@ from ..session.input_pictures import (
     thinned_for_page,
     thumbnails,
 )
-from ..session.orbit_bounds import bounds, rows_of
-from ..session.request import Request, UnknownSet, mask_of_set, packed_subset
 from ..session.sample_views import STILL, reference_action, references_of
 from ..session.saved_lists import SETS
 from ..session.scan_state import headline, page_noun, page_title
 from ..session.scan_state import state as state_of
 from ..session.scan_view import PLACE, ScanView
+from ..session.subset_request import Request, UnknownSet, mask_of_set, packed_subset
+from ..session.worst_cases_and_bounds import bounds, rows_of
 from . import contents
 
 Array = np.ndarray

@@ -25,8 +25,8 @@ from ...store import Json
 from . import subset_curves
 from .class_answers import has_class_answers, has_sets
 from .element_columns import columns_of_view, elements_alike, pairs_of_signed
-from .request import Answer, Request, Subset, unavailable
 from .scan_view import ScanView
+from .subset_request import Answer, Request, Subset, unavailable
 
 Array = np.ndarray
 

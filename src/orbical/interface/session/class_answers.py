@@ -11,8 +11,8 @@ from ...calibration import bounded_mean_interval, unbounded_mean_interval
 from ...errors import InputError, check_name
 from ...store import Json
 from .element_columns import response_columns
-from .request import Answer, Request, unavailable
 from .scan_view import PLACE, ScanView
+from .subset_request import Answer, Request, unavailable
 
 Array = np.ndarray
 

@@ -18,8 +18,8 @@ from ...nero import mean_of_curves
 from ...store import Json
 from ..selection import Selection
 from .input_pictures import thumbnails
-from .request import Answer, Request, keep_set, unavailable
 from .scan_view import ScanView
+from .subset_request import Answer, Request, keep_set, unavailable
 
 if TYPE_CHECKING:
     from ...adversarial import Flip

@@ -8,8 +8,8 @@ from ...errors import InputError, check_name, unknown_name, whole_number
 from ...store import Json
 from ..selection import Clause
 from . import filter_columns
-from .request import Answer, Request
 from .scan_view import ScanView
+from .subset_request import Answer, Request
 
 Array = np.ndarray
 

@@ -15,7 +15,6 @@ from ...nero import POWERS, Sums, add_sums, mean_of_curves
 from ...store import Json
 from ..selection import Selection
 from .calibration_plots import pooled_calibration
-from .request import Answer, Request, Subset, keep_set, mask_of_set
 from .scan_view import Metric, ScanView
 from .subset_curves import (
     CAUTION,
@@ -25,6 +24,7 @@ from .subset_curves import (
     subset_changes,
     subset_mean,
 )
+from .subset_request import Answer, Request, Subset, keep_set, mask_of_set
 
 Array = np.ndarray
 

@@ -19,8 +19,8 @@ from ...errors import InputError, check_name
 from ...store import Json
 from ..background import Progress
 from .filter_columns import filter_column_ends, filter_keys, filter_title, sample_columns, values_of
-from .request import Answer, Request
 from .scan_view import ScanView
+from .subset_request import Answer, Request
 
 Array = np.ndarray
 

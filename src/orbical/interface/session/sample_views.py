@@ -19,11 +19,11 @@ from ..selection import sample_numbers_of_request
 from ..wire import PNG
 from .filter_columns import metadata_by_title
 from .input_pictures import drawn_on_page, input_arrays, thinned_for_page, thumbnails
-from .request import Answer, Request
 from .saved_lists import tags_of
 from .scan_state import group_json
 from .scan_view import PLACE, ScanView
 from .subset_curves import page_curve_header
+from .subset_request import Answer, Request
 
 Array = np.ndarray
 

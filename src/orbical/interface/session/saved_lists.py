@@ -15,8 +15,8 @@ from ..._text import printable
 from ...errors import InputError, StoreError, check_name
 from ...store import Json
 from ..selection import Selection, set_name
-from .request import ALL, Answer, Request, UnknownSet, mask_of_set, packed_subset
 from .scan_view import ScanView
+from .subset_request import ALL, Answer, Request, UnknownSet, mask_of_set, packed_subset
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

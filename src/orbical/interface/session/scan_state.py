@@ -15,10 +15,10 @@ from ..selection import Selection
 from .calibration_plots import page_calibration_faces
 from .filter_columns import filters_for_page
 from .listing import listed_samples
-from .request import Answer, Request
 from .sample_maps import available_map_colors, available_map_methods
 from .scan_view import PLACE, UNITLESS, ScanView
 from .subset_curves import counted_in_view, subset_changes
+from .subset_request import Answer, Request
 
 PARTS = ("plane", "space", "time", "color", "shift", "gain")
 FIRST_LISTED = 100

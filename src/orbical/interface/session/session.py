@@ -25,12 +25,12 @@ from .class_answers import confusion, coverage
 from .diagnosis import advice, failures, flips, layers, whatif
 from .following import Following
 from .listing import column_histograms, listed_samples
-from .orbit_bounds import bounds, worst_cases
-from .request import Answer, Request, UnknownSet, subset
 from .saved_lists import FINDINGS, set_names
 from .scan_view import ScanView
 from .set_recipes import sample_set
 from .subset_curves import aggregate, classes, consistency, subset_spread
+from .subset_request import Answer, Request, UnknownSet, subset
+from .worst_cases_and_bounds import bounds, worst_cases
 
 HANDLERS: dict[str, Callable[[Request], Answer]] = {
     "advice": advice,

@@ -12,9 +12,9 @@ import numpy as np
 from ...errors import InputError, check_name
 from ..selection import Selection, polygon, set_name
 from .class_answers import in_confusion_cell
-from .request import Answer, Request, keep_set, mask_of_set, packed_subset
 from .sample_maps import sample_map
 from .subset_curves import in_fan_band
+from .subset_request import Answer, Request, keep_set, mask_of_set, packed_subset
 
 Array = np.ndarray
 _MAP = ("method", "of", "reference")

@@ -16,8 +16,8 @@ from ...store import Json, StoredArrays
 from ..selection import Clause
 from .element_columns import columns_of_view, elements_alike, response_columns
 from .filter_columns import Column, filter_keys, sample_columns, values_of
-from .request import Answer, Request, Subset
 from .scan_view import Metric, ScanView
+from .subset_request import Answer, Request, Subset
 
 Array = np.ndarray
 

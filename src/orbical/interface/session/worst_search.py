@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..._imports import reading
+from ..._imports_and_paths import reading
 from ...errors import InputError
 from ...store import Scan
 

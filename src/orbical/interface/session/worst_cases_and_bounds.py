@@ -11,8 +11,8 @@ from ...bounds import Bound
 from ...errors import InputError
 from ...groups import chart_of
 from ...store import Json
-from .request import Answer, Request
 from .scan_view import ScanView
+from .subset_request import Answer, Request
 
 Array = np.ndarray
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..._arrays import ArrayLike, as_array, as_floating, as_numpy
 from ...errors import InputError
-from ..pairs.validation import binary_pair, sample_weights
+from ..pairs.pairs_and_weights import binary_pair, sample_weights
 from .bounded_means import bounded_interval_of_sums
 from .cautions import Evidence, MeanEnds, caution, evidence_of_terms, first_interval_caution
 from .comparisons import Comparison

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._imports import words_of
+from .._imports_and_paths import words_of
 from ..data import FilePart
 from ..errors import InputError
 from ..store import explained_store_errors, is_remote

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from orbical.datasets import furniture, padded
-from orbical.datasets.point_clouds import BUILDERS, Part
+from orbical.datasets.furniture_clouds import BUILDERS, Part
 from orbical.errors import InputError
 
 

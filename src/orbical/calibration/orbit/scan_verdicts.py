@@ -9,8 +9,8 @@ from ...errors import check_name
 from ...store import Scan, opened_scan
 from ..intervals.cautions import first_interval_caution
 from ..intervals.levels import checked_level
-from ..judging import Verdict, judge, measure_limit
 from ..registry import MEASURES, RESAMPLES, Draws, Measure, MeasureLike
+from ..verdicts import Verdict, judge, measure_limit
 from .labeled_results import CAUTION
 from .positions import along_orbit, equal_width_options
 from .regression_orbit import holds_regression_calibration

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._layouts import LAYOUTS, Curves, Orbit, Surface
+from ._orbit_layouts import LAYOUTS, Curves, Orbit, Surface
 from .style import (
     CENTERED,
     COLUMN,
