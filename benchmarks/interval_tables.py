@@ -27,7 +27,7 @@ import torch
 from orbical import bounds, calibration, selective
 from orbical.calibration import MEASURES, list_measures
 from orbical.calibration.intervals.cautions import first_interval_caution
-from orbical.calibration.measure_tables import Outputs, Predictions, Settings
+from orbical.calibration.measure_tables import TableOutputs, TablePredictions, TableSettings
 from orbical.nero.classification_scores import areas_under_roc
 
 Array = np.ndarray
@@ -188,12 +188,12 @@ def outputs_cover(measure: str, world: str, rng: Rng) -> Found:
     size = size_of(world)
     stated, true = probabilities(rng, world, (size,))
     labels = (rng.random((size, 1)) > true.cumsum(-1)).sum(-1).clip(max=true.shape[-1] - 1)
-    given = Outputs(
+    given = TableOutputs(
         torch.from_numpy(stated), None, torch.from_numpy(labels), **weights_of(world, rng)
     )
     table = MEASURES[measure].table_interval
     assert table is not None
-    found = table(given, Settings(resamples=5 * RESAMPLES))  # a fifth of it for each class
+    found = table(given, TableSettings(resamples=5 * RESAMPLES))  # a fifth of it for each class
     return covers(found, outputs_truth(measure, world))
 
 
@@ -236,8 +236,8 @@ def regression_covers(measure: str, world: str, rng: Rng) -> Found:
 
 def bleed_covers(world: str, rng: Rng) -> Found:
     noise = torch.from_numpy(rng.gamma(2.0, 0.5, (size_of(world), 1)))
-    given = Predictions(noise, noise, noise, noise)
-    return covers(MEASURES["aleatoric_bleed"].table_interval(given, Settings()), 1.5)
+    given = TablePredictions(noise, noise, noise, noise)
+    return covers(MEASURES["aleatoric_bleed"].table_interval(given, TableSettings()), 1.5)
 
 
 # Two models on the same samples.

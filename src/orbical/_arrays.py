@@ -153,7 +153,7 @@ def _integer_labels(labels: ArrayLike, classes: int, device: torch.device) -> Te
     return given.long()
 
 
-def check_range(labels: Tensor, classes: int, ignore_index: int | None = None) -> None:
+def check_label_range(labels: Tensor, classes: int, ignore_index: int | None = None) -> None:
     """Check that labels are class indices, or the one to ignore."""
     counted = labels if ignore_index is None else labels[labels != ignore_index]
     if not counted.numel():
@@ -161,7 +161,7 @@ def check_range(labels: Tensor, classes: int, ignore_index: int | None = None) -
     few = few_as_numpy(counted)
     if few is not None and few.view(np.uint64).max() < classes:
         return  # a number with a sign is larger than all others as an unsigned integer
-    low, high = value_range(counted)
+    low, high = array_range(counted)
     if low < 0 or high >= classes:
         unused = ignore_index is None and low < 0
         remedy = f"to leave samples out pass ignore_index={low}" if unused else ""
@@ -177,7 +177,7 @@ def true_labels(labels: ArrayLike, outputs: Tensor, ignore_index: int | None = N
         torch.Size([3, 2])
     """
     truth = labels_of(outputs, labels)
-    check_range(truth, outputs.shape[-1], ignore_index)
+    check_label_range(truth, outputs.shape[-1], ignore_index)
     return truth
 
 
@@ -206,11 +206,11 @@ def labels_of(outputs: Tensor, labels: ArrayLike) -> Tensor:
         raise InputError("labels", expected, truth) from error
 
 
-def value_range(values: Tensor) -> tuple[float, float]:
+def array_range(values: Tensor) -> tuple[float, float]:
     """Return the least and the largest value, both NaN if there is one.
 
     Example:
-        >>> value_range(torch.tensor([2, 0, 1]))
+        >>> array_range(torch.tensor([2, 0, 1]))
         (0, 2)
     """
     if (few := few_as_numpy(values)) is not None:
@@ -226,17 +226,17 @@ def few_as_numpy(values: Tensor) -> np.ndarray | None:
         >>> few_as_numpy(torch.tensor([2, 0, 1]))
         array([2, 0, 1])
     """
-    if values.numel() > _FEW or values.dtype in _HALF or not can_inspect(values):
+    if values.numel() > _FEW or values.dtype in _HALF or not can_inspect_array(values):
         return None
     return values.numpy(force=True)
 
 
-def can_inspect(tensor: Tensor) -> bool:
+def can_inspect_array(tensor: Tensor) -> bool:
     """Check whether values can be seen: no device to wait for, no graph to break, no transform."""
-    return tensor.device.type == "cpu" and not is_traced()
+    return tensor.device.type == "cpu" and not arrays_are_traced()
 
 
-def is_traced() -> bool:
+def arrays_are_traced() -> bool:
     """Check whether operations are being compiled, or transformed by `torch.func`."""
     return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
 

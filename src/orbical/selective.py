@@ -227,7 +227,7 @@ def along_orbit(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.DataArray
     }
     about.pop("limits", None)
     more = {"low": ends["low"], "high": ends["high"], "calibrated": ends["best"]}
-    return calibration.along_elements("aurc", confidence, ends["aurc"], more, about)
+    return calibration.labeled_along_elements("aurc", confidence, ends["aurc"], more, about)
 
 
 def _ranked_by_confidence(score: ArrayLike, correct: ArrayLike) -> tuple[Tensor, Tensor]:

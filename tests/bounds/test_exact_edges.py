@@ -10,8 +10,8 @@ from scipy.stats import beta
 
 from orbical import bounds, groups
 from orbical.bounds import Density, OrbitTable, neighbors, taxonomy
-from orbical.bounds.any_model import own_outputs
-from orbical.bounds.price_and_ceiling import _split_accuracy
+from orbical.bounds.any_model import own_model_outputs
+from orbical.bounds.price_and_ceiling import _ceiling_of_split
 from orbical.bounds.table_checks import level, whole_numbers
 from orbical.errors import InputError
 
@@ -20,12 +20,12 @@ TABLE = [[0.25, 0.25], [0.5, 0.0]]
 
 def test_an_invariant_model_gives_the_mass_of_an_orbit_to_its_label() -> None:
     table = OrbitTable(TABLE, predicted=[1, 0], confidence=[0.6, 0.9])
-    outputs = own_outputs(table)
+    outputs = own_model_outputs(table)
     assert outputs is not None
     np.testing.assert_allclose(outputs.mass, [[0.0, 0.5], [0.5, 0.0]])
     assert outputs.accuracy == pytest.approx(0.75)
     assert outputs.confidence == pytest.approx(0.75)
-    assert own_outputs(OrbitTable(TABLE)) is None
+    assert own_model_outputs(OrbitTable(TABLE)) is None
 
 
 def test_forced_overconfidence_takes_a_list_of_confidences() -> None:
@@ -40,8 +40,8 @@ def test_no_points_are_refused() -> None:
 
 
 def test_labels_that_orbits_decide_are_known_from_half_of_the_samples() -> None:
-    assert _split_accuracy(np.array([[50, 0], [0, 50]])) == 1.0
-    assert _split_accuracy(np.array([[0, 60], [40, 0]])) == 1.0
+    assert _ceiling_of_split(np.array([[50, 0], [0, 50]])) == 1.0
+    assert _ceiling_of_split(np.array([[0, 60], [40, 0]])) == 1.0
 
 
 def test_the_ends_of_the_neighbor_estimate_are_clopper_and_pearsons() -> None:

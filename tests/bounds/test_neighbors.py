@@ -398,20 +398,20 @@ def test_symmetries_hurt_handwritten_digits() -> None:
 
 def test_pairs_of_every_enumerated_orbit_bracket_its_error() -> None:
     """All label masses on a grid: 1 - max p lies between Cover and Hart's end and 1 - sum p^2."""
-    from orbical.bounds.price_and_ceiling import least_error
+    from orbical.bounds.price_and_ceiling import least_error_of_pairs
 
     for labels, steps in ((2, 60), (3, 24), (4, 12)):
         grid = np.indices((steps + 1,) * labels).reshape(labels, -1).T
         p = grid[grid.sum(1) == steps] / steps
         error, differs = 1 - p.max(1), 1 - np.square(p).sum(1)
         assert (error <= differs + 1e-12).all()
-        least = np.array([least_error(value, labels) for value in differs])
+        least = np.array([least_error_of_pairs(value, labels) for value in differs])
         assert (least <= error + 1e-9).all()
         assert (least >= differs / 2 - 1e-12).all()
         assert np.isclose(least, error).any()  # attained: one label and equal others
         # It is convex, so it holds for mixtures of orbits too.
         ends = np.linspace(0, (labels - 1) / labels, 50)
-        curve = np.array([least_error(value, labels) for value in ends])
+        curve = np.array([least_error_of_pairs(value, labels) for value in ends])
         assert (np.diff(curve, 2) >= -1e-12).all()
 
 

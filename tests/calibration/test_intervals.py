@@ -31,7 +31,7 @@ from orbical.calibration.intervals.measure_intervals import (
     oracle_bound,
     regression_interval,
 )
-from orbical.calibration.measure_tables import Outputs, Settings
+from orbical.calibration.measure_tables import TableOutputs, TableSettings
 from orbical.calibration.measures import variance_errors
 from orbical.errors import InputError
 
@@ -249,8 +249,8 @@ def test_scores_of_sharp_models_are_covered_by_few_samples(
     rng = np.random.default_rng(4)
     probability = torch.from_numpy(rng.beta(1, sharpness, (400, 50)))
     wrong = torch.from_numpy(rng.random((400, 50))) < excess * probability
-    outputs = Outputs(torch.stack([1 - probability, probability], -1), None, wrong.long())
-    found = MEASURES[score].table_interval(outputs, Settings())
+    outputs = TableOutputs(torch.stack([1 - probability, probability], -1), None, wrong.long())
+    found = MEASURES[score].table_interval(outputs, TableSettings())
     many = torch.from_numpy(rng.beta(1, sharpness, 200_000))
     right, other = (
         (-part.log() if score == "nll" else 2 * (1 - part) ** 2) for part in (1 - many, many)

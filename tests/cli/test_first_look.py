@@ -15,7 +15,7 @@ import torch
 from PIL import Image
 
 import orbical as ob
-from orbical.cli.view import first_look
+from orbical.cli.view import view_first_look
 from orbical.data.preprocessing import ImagePreprocessing
 from orbical.data.samples import ChosenSamples, spread_rows
 from orbical.errors import InputError
@@ -88,7 +88,7 @@ def look(
     def start(model: str, data: str, out: Path | None = None, **given: Any) -> Any:
         samples, images = given.pop("samples", None), given.pop("images", {})
         sources = [str(folder / model)] if ".onnx" in model else [model]
-        session = first_look(sources, str(folder / data), given, images, samples, out)
+        session = view_first_look(sources, str(folder / data), given, images, samples, out)
         opened.append(session)
         return session
 

@@ -270,12 +270,14 @@ def test_a_table_has_labels_class_names_and_metadata(photos, frame, kind):
 
 
 def test_columns_of_any_type_become_numbers_or_text():
-    from orbical.data.tables import column_of
+    from orbical.data.tables import table_column
 
-    assert column_of(pd.Series(["a", None])).tolist() == ["a", ""]
-    assert column_of(pd.Series([True, False])).dtype == bool
-    assert np.isnan(column_of(pd.Series([1, None], dtype="Int64"))[1])
-    assert column_of(pd.Series(pd.to_datetime(["2026-01-02"]))).tolist() == ["2026-01-02 00:00:00"]
+    assert table_column(pd.Series(["a", None])).tolist() == ["a", ""]
+    assert table_column(pd.Series([True, False])).dtype == bool
+    assert np.isnan(table_column(pd.Series([1, None], dtype="Int64"))[1])
+    assert table_column(pd.Series(pd.to_datetime(["2026-01-02"]))).tolist() == [
+        "2026-01-02 00:00:00"
+    ]
 
 
 @pytest.mark.parametrize(

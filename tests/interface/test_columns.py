@@ -15,7 +15,7 @@ from orbical.groups import translations
 from orbical.interface.selection import Clause
 from orbical.interface.session import Session
 from orbical.interface.session.element_columns import near_to_far
-from orbical.interface.session.filter_columns import Texts, texts_matching_filter
+from orbical.interface.session.filter_columns import FilterTexts, texts_matching_filter
 
 SAMPLES = 60
 
@@ -144,12 +144,12 @@ def test_reach_is_measured_from_the_identity() -> None:
 
 
 def test_texts_are_searched_across_no_line(session: Session) -> None:
-    texts = Texts.of(["ab\ncd", "", "ÄB", "b"])
+    texts = FilterTexts.of(["ab\ncd", "", "ÄB", "b"])
     assert texts_matching_filter(texts, ["b c"]).tolist() == [True, False, False, False]
     assert texts_matching_filter(texts, ["äb"]).tolist() == [False, False, True, False]
     assert texts_matching_filter(texts, ["b\nb"]).tolist() == [False] * 4
     assert texts_matching_filter(texts, [""]).tolist() == [True] * 4
-    assert texts_matching_filter(Texts.of([]), ["a"]).tolist() == []
+    assert texts_matching_filter(FilterTexts.of([]), ["a"]).tolist() == []
 
 
 def ask(session: Session, kind: str, **request: Any) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -8,7 +8,7 @@ import pytest
 from orbical.interface import open_session
 from orbical.interface.selection import Selection
 from orbical.interface.session import subset_curves
-from orbical.interface.session.subset_curves import measures_over, prepare_measures
+from orbical.interface.session.subset_curves import prepare_subset_measures, subset_measures
 from orbical.interface.session.subset_request import Request
 
 
@@ -21,11 +21,11 @@ def test_measures_together_are_those_of_each_alone(folder, monkeypatch, clauses)
     )
     names = [one.name for one in alone.view.metrics.values() if not one.per_sample]
     assert len(names) > 3
-    expected = {name: measures_over(alone, name) for name in names}
-    prepare_measures(together, names)
+    expected = {name: subset_measures(alone, name) for name in names}
+    prepare_subset_measures(together, names)
     monkeypatch.delattr(subset_curves, "_of_pairs")  # nothing is computed again
     for name in names:
-        for part, values in measures_over(together, name).items():
+        for part, values in subset_measures(together, name).items():
             if values.dtype == object:  # what is said of an interval
                 assert values.tolist() == expected[name][part].tolist()
             else:

@@ -19,7 +19,7 @@ from orbical.interface.session.input_pictures import (
     MOST_VOXELS,
     cloud_for_page,
     input_arrays,
-    on_black,
+    picture_on_black,
 )
 from orbical.interface.session.subset_curves import subset_changes
 
@@ -360,7 +360,7 @@ def test_a_small_picture_of_a_cloud_shows_what_counts_and_what_is_near() -> None
     pos = torch.tensor([[right, near, far, [-9.0, -9.0, -9.0]]])
     cloud = cloud_for_page({"pos": pos, "mask": torch.tensor([[1, 1, 1, 0]])})
     assert cloud is not None
-    picture = on_black(cloud_picture(cloud, size=57))[..., 0]
+    picture = picture_on_black(cloud_picture(cloud, size=57))[..., 0]
     assert picture[:, 40:].any()
     assert not picture[:, :12].any()  # nothing is drawn of the point that does not count
     assert picture[40:].max() > picture[:16].max() > 0  # the near one below, the far one above

@@ -10,7 +10,7 @@ import pytest
 from talking import decode, decode_part
 
 from orbical.errors import InputError
-from orbical.interface.wire import encode, encode_report_part, quantize, quantize_log_odds
+from orbical.interface.wire import encode_frame, encode_report_part, quantize, quantize_log_odds
 
 
 def test_a_frame_gives_back_header_and_arrays() -> None:
@@ -21,7 +21,7 @@ def test_a_frame_gives_back_header_and_arrays() -> None:
         "index": np.arange(6, dtype=np.int32).reshape(1, 2, 3),
         "empty": np.zeros((0, 2), np.float32),
     }
-    header, found = decode(encode({"kind": "x", "text": "Grüße"}, arrays))
+    header, found = decode(encode_frame({"kind": "x", "text": "Grüße"}, arrays))
     assert header == {"kind": "x", "text": "Grüße"}
     assert [*found] == [*arrays]
     for name, array in arrays.items():
@@ -33,7 +33,7 @@ def test_a_frame_gives_back_header_and_arrays() -> None:
 
 
 def test_every_buffer_starts_at_a_multiple_of_four() -> None:
-    frame = encode({"kind": "é"}, {"a": np.ones(3, np.uint8), "b": np.array([7], np.int32)})
+    frame = encode_frame({"kind": "é"}, {"a": np.ones(3, np.uint8), "b": np.array([7], np.int32)})
     (length,) = struct.unpack_from("<I", frame)
     assert length % 4 == 0
     assert json.loads(frame[4 : 4 + length])["arrays"] == [
@@ -50,15 +50,15 @@ def test_other_types_become_the_nearest_that_travels() -> None:
         "flag": np.array([True]),
         "turned": np.arange(6.0, dtype=np.float32).reshape(2, 3).T,
     }
-    _, found = decode(encode({}, arrays))
+    _, found = decode(encode_frame({}, arrays))
     assert [found[name].dtype.str[1:] for name in arrays] == ["f4", "i4", "u1", "f4"]
     np.testing.assert_array_equal(found["turned"], arrays["turned"])
     with pytest.raises(InputError, match="expected numbers"):
-        encode({}, {"text": np.array(["a"])})
+        encode_frame({}, {"text": np.array(["a"])})
 
 
 def test_numbers_that_json_cannot_say_are_null() -> None:
-    header, _ = decode(encode({"a": [float("nan"), np.float32("inf"), np.int64(3)]}, {}))
+    header, _ = decode(encode_frame({"a": [float("nan"), np.float32("inf"), np.int64(3)]}, {}))
     assert header["a"] == [None, None, 3]
 
 

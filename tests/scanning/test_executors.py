@@ -176,8 +176,8 @@ def test_a_model_that_cannot_be_sent_is_named(digits, tmp_path):
 
 
 def test_a_worker_with_other_versions_is_refused_by_name(digits, tmp_path, monkeypatch):
-    own = (("python", "3.0"), *workers.worker_versions()[1:])
-    monkeypatch.setattr(workers, "worker_versions", lambda: own)
+    own = (("python", "3.0"), *workers.ticket_versions()[1:])
+    monkeypatch.setattr(workers, "ticket_versions", lambda: own)
     with pytest.raises(InputError, match=r"worker .*:\d+: executor: expected python 3.*got 3.0"):
         scan(Net(), digits, tmp_path / "run.zarr", executor=Dying())
     assert not list(tmp_path.iterdir())

@@ -9,7 +9,7 @@ import torch
 import orbical as ob
 from orbical.datasets import particle_pairs
 from orbical.errors import InputError, ModelError
-from orbical.tasks.flow import angle_between
+from orbical.tasks.flow import flow_angle
 
 
 def weights_of(group):
@@ -37,8 +37,8 @@ def test_small_angles_are_not_lost_to_rounding():
     truth = torch.tensor([5.0, 0.0]).reshape(1, 1, 2, 1, 1)
     answer = truth + torch.tensor([0.0, 1e-4]).reshape(1, 1, 2, 1, 1)
     expected = np.degrees(1e-4 / 26**0.5)
-    assert float(angle_between(answer, truth)) == pytest.approx(expected, rel=1e-3)
-    assert float(angle_between(truth, truth)) == 0
+    assert float(flow_angle(answer, truth)) == pytest.approx(expected, rel=1e-3)
+    assert float(flow_angle(truth, truth)) == 0
 
 
 def test_all_errors_are_the_same_at_every_element_for_an_equivariant_answer():

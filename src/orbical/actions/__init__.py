@@ -15,7 +15,7 @@ from .action import (
     is_own_action,
     nonfinite_sample,
     register,
-    restored_setting,
+    restored_action_setting,
 )
 from .fields import Fields, action_parts_in_place, action_view, as_action, check_group, flat_actions
 from .on_angles import Angles

@@ -179,7 +179,7 @@ class Action(WithUsage, ABC):
                 "itself",
             )
         kept = described.keys() - kind._fixed - {"action"}
-        return kind(**{key: restored_setting(described[key]) for key in kept})
+        return kind(**{key: restored_action_setting(described[key]) for key in kept})
 
 
 ActionTree = Union[Action, Mapping[str, "ActionTree"], Sequence["ActionTree"]]  # noqa: UP007 - recursive
@@ -219,7 +219,7 @@ def register(action: Kind) -> Kind:
     return action
 
 
-def restored_setting(value: Any) -> Any:
+def restored_action_setting(value: Any) -> Any:
     """Return a setting from how a record holds it: an action, where it describes one."""
     return Action.from_record(value) if _describes_action(value) else value
 

@@ -62,7 +62,9 @@ class Images(OfFinite):
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, C, H, W]`; integers become float32, whatever the group."""
         if elements.exact_on_grid:
-            return pixel_grids.move_exactly(elements, x if x.is_floating_point() else x.float())
+            return pixel_grids.move_pixels_exactly(
+                elements, x if x.is_floating_point() else x.float()
+            )
         return self._resample(elements, x)
 
     def _view_size(self, x: Tensor) -> tuple[int, ...]:
@@ -86,7 +88,7 @@ class Images(OfFinite):
         found = []
         for index, grid in self._grids(elements, x, size):
             chosen = planes if len(planes) == 1 else planes[index]
-            found.append((index, pixel_grids.sampled(sample, chosen, grid, size)))
+            found.append((index, pixel_grids.sampled_pixels(sample, chosen, grid, size)))
         moved = found[0][1]
         if len(found) > 1:
             moved = x.new_empty(count, planes.shape[1], *size)

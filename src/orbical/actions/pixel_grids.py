@@ -116,7 +116,7 @@ def view_stays_inside(elements: Elements, size: int, image: tuple[int, ...]) -> 
     return bool((np.abs(sources) <= limit).all())  # NaN is not
 
 
-def sampled(
+def sampled_pixels(
     sample: Callable[..., Tensor], planes: Tensor, grid: Tensor, size: tuple[int, ...]
 ) -> Tensor:
     """Sample planes `[K or 1, P, H, W]` by grids `[K, h, w n, 2]`, and average n places a pixel."""
@@ -168,7 +168,7 @@ def _crops_at_once(x: Tensor, corners: np.ndarray, size: int) -> Tensor:
     return places[torch.arange(len(x), device=x.device), row, left]
 
 
-def move_exactly(elements: Elements, x: Tensor) -> Tensor:
+def move_pixels_exactly(elements: Elements, x: Tensor) -> Tensor:
     """Move square images `[K or 1, B, ..., H, W]` by elements that map pixels to pixels."""
     height, width = x.shape[-2:]
     across, along = pixel_sources(elements, (height, width), x.device).flatten(1, 2).unbind(-1)

@@ -11,7 +11,7 @@ import torch
 
 from .._lazy import xr
 from ..calibration import ece
-from ..conformal import LAC, chosen_rows, conformal_halves, finished_rows
+from ..conformal import LAC, conformal_halves, finished_rows_of_coverage, rows_of_coverage
 from ..errors import InputError, check_name, real_number, whole_number
 from ..groups import Group, parse
 from ..nero import averaged_over_orbit, evenly_spaced
@@ -42,7 +42,7 @@ class Change:
     coverage: float | None = None
 
 
-class Predictions(NamedTuple):
+class ChangedPredictions(NamedTuple):
     """Predictions of one model for n samples at K elements."""
 
     probs: Array  # [K, n, C]; no classes if there are none stored, which checked_remedy has refused
@@ -50,14 +50,16 @@ class Predictions(NamedTuple):
     correct: Array  # [K, n]
     labels: Array
 
-    def of(self, rows: Array) -> Predictions:
+    def of(self, rows: Array) -> ChangedPredictions:
         """Return those of some samples."""
         parts = self.probs[:, rows], self.confidence[:, rows], self.correct[:, rows]
-        return Predictions(*parts, self.labels[rows])
+        return ChangedPredictions(*parts, self.labels[rows])
 
-    def changed(self, probs: Array) -> Predictions:
+    def changed(self, probs: Array) -> ChangedPredictions:
         """Return the predictions of other probabilities."""
-        return Predictions(probs, probs.max(-1), probs.argmax(-1) == self.labels, self.labels)
+        return ChangedPredictions(
+            probs, probs.max(-1), probs.argmax(-1) == self.labels, self.labels
+        )
 
 
 class Outcome(NamedTuple):
@@ -192,7 +194,7 @@ def checked_remedy(change: Change, arrays: ScanArrays, passing: float) -> Change
 
 def rows_to_advise_on(arrays: ScanArrays, model: int, seed: int, most: int) -> Array:
     """Return the samples with a score at every element, at most so many of them."""
-    finished = finished_rows(arrays, "score", model)
+    finished = finished_rows_of_coverage(arrays, "score", model)
     if len(finished) > whole_number("most", most, 2):
         chosen = np.random.default_rng(seed).choice(len(finished), most, replace=False)
         finished = finished[np.sort(chosen)]
@@ -202,8 +204,8 @@ def rows_to_advise_on(arrays: ScanArrays, model: int, seed: int, most: int) -> A
 class Trial(NamedTuple):
     """Predictions of a model to try changes on: one half fits them, and the other judges."""
 
-    fit: Predictions
-    test: Predictions
+    fit: ChangedPredictions
+    test: ChangedPredictions
     group: Group
     weights: Array
     passing: float
@@ -246,21 +248,21 @@ def trial_of_changes(
 ) -> Trial:
     """Read samples of a model, and divide them into those that fit and those that judge."""
     names = ["confidence", "correct", *(["probabilities"] if "probabilities" in arrays else [])]
-    read = [parts for _, parts in chosen_rows(arrays, model, finished, *names)]
+    read = [parts for _, parts in rows_of_coverage(arrays, model, finished, *names)]
     confidence, correct, *probs = (
         np.concatenate(parts).swapaxes(0, 1) for parts in zip(*read, strict=True)
     )
     labels = arrays.read("label") if "label" in arrays else np.zeros(arrays.samples, int)
     scores = probs[0].astype(np.float64) if probs else np.zeros((*correct.shape, 0))
     sure = np.nan_to_num(confidence.astype(np.float64))  # nothing detected is nothing to act on
-    every = Predictions(scores, sure, correct == 1, labels[finished])
+    every = ChangedPredictions(scores, sure, correct == 1, labels[finished])
     fit, test = conformal_halves(np.arange(len(finished)), share, seed)
     return Trial(every.of(fit), every.of(test), arrays.group, arrays.weights, passing)
 
 
 def _recalibrated_predictions(
-    where: str, fit: Predictions, test: Predictions, group: Group, weights: Array
-) -> tuple[Predictions, Predictions]:
+    where: str, fit: ChangedPredictions, test: ChangedPredictions, group: Group, weights: Array
+) -> tuple[ChangedPredictions, ChangedPredictions]:
     """Return the samples that fit and those that judge, with probabilities of a temperature."""
     classes = np.arange(fit.probs.shape[-1])
     elements = [slice(k, k + 1) for k in range(len(group))]
@@ -292,7 +294,7 @@ def _recalibrated_predictions(
     return fit.changed(sides[:, :number]), test.changed(sides[:, number:])
 
 
-def _cheapest_threshold(fit: Predictions, weights: Array, passing: float) -> float:
+def _cheapest_threshold(fit: ChangedPredictions, weights: Array, passing: float) -> float:
     """Return the threshold of the confidence at which predictions cost least."""
     sure = fit.confidence.ravel()
     order = np.argsort(-sure, kind="stable")

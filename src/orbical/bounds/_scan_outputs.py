@@ -9,7 +9,7 @@ import numpy as np
 from ..calibration import model_index
 from ..errors import InputError
 from ..store import ScanArrays, arrays_of
-from .equivariant_fit import sum_by
+from .equivariant_fit import sum_by_orbit
 from .matching import ids_and_facts
 
 Array = np.ndarray
@@ -55,8 +55,8 @@ def invariant_outputs(
             remedy="pass the data to OrbitTable.from_data with representation=",
         )
     gap = invariance_gap(arrays, number)
-    confidence = at_identity(arrays, "confidence", number).astype(np.float64)
-    predicted = at_identity(arrays, "predicted", number).astype(np.int64)
+    confidence = outputs_at_identity(arrays, "confidence", number).astype(np.float64)
+    predicted = outputs_at_identity(arrays, "predicted", number).astype(np.int64)
     if not np.isfinite(confidence).all() or predicted.min() < 0:
         raise InputError("scan", "a finished scan", "missing results", remedy="finish it first")
     own = {"confidence": confidence, "predicted": predicted}
@@ -99,7 +99,7 @@ def invariance_gap(arrays: ScanArrays, model: int) -> float:
     return float(np.sqrt(np.square(gaps).mean()))
 
 
-def at_identity(arrays: ScanArrays, name: str, model: int) -> Array:
+def outputs_at_identity(arrays: ScanArrays, name: str, model: int) -> Array:
     """Read an array `[N, ...]` of a model at the identity, a block at a time."""
     blocks = arrays.sample_blocks(name, model=model)
     return np.concatenate([part[:, arrays.group.identity] for _, (part,) in blocks])
@@ -130,4 +130,4 @@ def _spread(values: Array, index: Array) -> float:
 
 def _orbit_mean(values: Array, index: Array) -> Array:
     count = np.bincount(index)
-    return (sum_by(index, values, len(count)).T / count).T
+    return (sum_by_orbit(index, values, len(count)).T / count).T

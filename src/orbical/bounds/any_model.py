@@ -53,7 +53,7 @@ class ModelOutputs:
         return float(max(0.0, 1 - self.mass.max(1).sum()))
 
 
-def outputs_by_orbit(
+def model_outputs_by_orbit(
     index: Array,
     first: Array,
     label: Array,
@@ -94,7 +94,7 @@ def outputs_by_orbit(
     return {"outputs": ModelOutputs(cells.reshape(len(first), labels), accuracy, sure)}
 
 
-def own_outputs(table: OrbitTable) -> ModelOutputs | None:
+def own_model_outputs(table: OrbitTable) -> ModelOutputs | None:
     """Return what the model of a table answers; an invariant one gives each orbit one answer."""
     if table.outputs is not None or table.predicted is None:
         return table.outputs
@@ -105,7 +105,7 @@ def own_outputs(table: OrbitTable) -> ModelOutputs | None:
     return ModelOutputs(mass, table.accuracy, mean)
 
 
-def own_accuracy(table: OrbitTable) -> float | None:
+def own_model_accuracy(table: OrbitTable) -> float | None:
     """Return the accuracy of the model itself, where a table is about its orbit average too."""
     if table.outputs is not None:
         return table.outputs.accuracy

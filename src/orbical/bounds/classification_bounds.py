@@ -12,7 +12,7 @@ import numpy as np
 from .._arrays import as_numpy
 from ..errors import InputError
 from . import table_checks as checks
-from .any_model import any_model_bounds, own_accuracy
+from .any_model import any_model_bounds, own_model_accuracy
 from .bound import (
     OPEN,
     ROUNDING,
@@ -152,7 +152,7 @@ def classification(
         missing = missing if fibers else _NO_CONFIDENCE
         missing = _FALSE.get(name, _VARIES if varies else missing)
         bounds[name] = found.get(name) or _no_bound(name, missing)
-    accuracy = None if orbits is None else own_accuracy(orbits)
+    accuracy = None if orbits is None else own_model_accuracy(orbits)
     if orbits is not None:
         bounds |= any_model_bounds(orbits, accuracy)
     own = None if fibers is None or fibers.accuracy is None else fibers.mass @ fibers.accuracy

@@ -136,22 +136,22 @@ def best_fit(value: Array, weight: Array, key: Array, frame: Frames) -> Fit:
     gram = np.einsum("r,rji,rjk->rik", row_weight, frame.matrix, frame.matrix)
     moment = np.einsum("r,rji,rj->ri", row_weight, frame.matrix, value[frame.point])
     start = np.linalg.solve(
-        sum_by(row_key, gram, count), sum_by(row_key, moment, count)[..., None]
+        sum_by_orbit(row_key, gram, count), sum_by_orbit(row_key, moment, count)[..., None]
     )[..., 0]
     reached = np.einsum("rij,rj->ri", frame.matrix, start[row_key])
     error = np.square(value[frame.point] - reached).sum(1)
     return Fit(
         at_representative=start,
-        fitted=sum_by(frame.point, frame.share[:, None] * reached, size),
-        residual=sum_by(frame.point, frame.share * error, size),
+        fitted=sum_by_orbit(frame.point, frame.share[:, None] * reached, size),
+        residual=sum_by_orbit(frame.point, frame.share * error, size),
     )
 
 
-def sum_by(key: Array, values: Array, count: int) -> Array:
+def sum_by_orbit(key: Array, values: Array, count: int) -> Array:
     """Sum rows `[R, ...]` that share a key: `[count, ...]`.
 
     Example:
-        >>> sum_by(np.array([0, 1, 0]), np.array([1.0, 2.0, 3.0]), 2)
+        >>> sum_by_orbit(np.array([0, 1, 0]), np.array([1.0, 2.0, 3.0]), 2)
         array([4., 2.])
     """
     flat = values.reshape(len(values), -1)

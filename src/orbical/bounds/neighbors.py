@@ -21,7 +21,7 @@ from ..groups import Group
 from ..scanning import scan_progress_bar
 from . import table_checks as checks
 from .matching import Mover
-from .price_and_ceiling import least_error
+from .price_and_ceiling import least_error_of_pairs
 
 __all__ = ["Estimate", "neighbor_ceiling", "neighbor_floor"]
 
@@ -157,7 +157,7 @@ def neighbor_ceiling(
     least = float(beta.ppf(risk, error * worth, worth - error * worth + 1)) if error > 0 else 0.0
     most = float(beta.ppf(1 - risk, error * worth + 1, worth - error * worth)) if error < 1 else 1.0
     least = max(0.0, min(least, means.least_if_dense(level)))
-    ends = 1 - most, 1 - least_error(least, count)
+    ends = 1 - most, 1 - least_error_of_pairs(least, count)
     return Estimate(error, *ends, len(chosen), means.spacing, means.influences[0])
 
 

@@ -20,7 +20,7 @@ from ..errors import InputError
 from ..groups import Group
 from . import matching
 from . import table_checks as checks
-from .any_model import ModelOutputs, outputs_by_orbit, own_outputs
+from .any_model import ModelOutputs, model_outputs_by_orbit, own_model_outputs
 from .fibers import Fibers, all_distinct, fiber_index
 
 __all__ = ["OrbitTable"]
@@ -269,7 +269,7 @@ class OrbitTable:
         cells = np.bincount(index * count + label, weights=weight, minlength=len(first) * count)
         return cls(
             mass=cells.reshape(len(first), count),
-            **outputs_by_orbit(index, first, label, weight, count, confidence, predicted),
+            **model_outputs_by_orbit(index, first, label, weight, count, confidence, predicted),
             samples=len(ids) if mass is None else None,
             **facts,
         )
@@ -354,7 +354,7 @@ class OrbitTable:
 
         found, own, measured = invariant_outputs(scan, model, orbit, limit)
         itself = cls.from_labels(**{**found, **own})
-        return replace(cls.from_labels(**found), outputs=own_outputs(itself), **measured)
+        return replace(cls.from_labels(**found), outputs=own_model_outputs(itself), **measured)
 
     @classmethod
     def from_permutations(

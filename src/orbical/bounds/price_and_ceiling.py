@@ -86,10 +86,12 @@ def price_from_pairs(
     )
     count = max(2, int(max(one.max(), other.max())) + 1) if labels is None else labels
     differs, low, high = map(float, bounded_mean_interval(one != other, checks.level(level)))
-    return Price(differs, low, high, max(1 / count, 1 - high), 1 - least_error(low, count), size)
+    return Price(
+        differs, low, high, max(1 / count, 1 - high), 1 - least_error_of_pairs(low, count), size
+    )
 
 
-def least_error(differs: float, labels: int) -> float:
+def least_error_of_pairs(differs: float, labels: int) -> float:
     """Return the least error floor at which two samples of an orbit differ so often."""
     share = (labels - 1) / labels
     return float(share * (1 - np.sqrt(max(0.0, 1 - differs / share))))
@@ -149,12 +151,12 @@ def certified_ceiling(table: OrbitTable, *, level: float = 0.95) -> tuple[float,
     count, risk = table.samples, (1 - checks.level(level)) / 2
     right = round(table.accuracy_ceiling * count)
     high = 1.0 if right == count else float(beta.ppf(1 - risk, right + 1, count - right))
-    accuracy = _split_accuracy(np.rint(table.mass * count).astype(np.int64))
+    accuracy = _ceiling_of_split(np.rint(table.mass * count).astype(np.int64))
     # What the orbits of a sampled group allow, no invariant model need attain.
-    return _chernoff(accuracy, count // 2, risk) if table.closed else 0.0, high
+    return _chernoff_ceiling(accuracy, count // 2, risk) if table.closed else 0.0, high
 
 
-def _split_accuracy(counts: Array) -> float:
+def _ceiling_of_split(counts: Array) -> float:
     """Return the mean accuracy of majority labels on the half of the samples they are not from.
 
     Orbits without a sample in the first half take its most frequent label. Rows are sorted, so that
@@ -174,7 +176,7 @@ def _split_accuracy(counts: Array) -> float:
     return float(found.mean())
 
 
-def _chernoff(accuracy: float, count: int, risk: float) -> float:
+def _chernoff_ceiling(accuracy: float, count: int, risk: float) -> float:
     """Return the least c with `count * kl(accuracy, c) <= log(1 / risk)`."""
     limit = np.log(1 / risk) / count
 

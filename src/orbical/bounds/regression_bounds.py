@@ -29,7 +29,7 @@ from ..calibration import gence_floor, gence_sq_floor
 from ..errors import InputError
 from . import table_checks as checks
 from .bound import OPEN, Bound, Bounds, estimated_bounds, inapplicable_bound, lower_bound
-from .equivariant_fit import Frames, best_fit, equivariant_frames, sum_by
+from .equivariant_fit import Frames, best_fit, equivariant_frames, sum_by_orbit
 from .value_table import ValueTable
 
 __all__ = ["best_equivariant", "nll_optimal_bleed", "nll_optimal_variance", "regression"]
@@ -380,7 +380,7 @@ def _orbit_means(key: Array, weight: Array, values: Array) -> Array:
     """Return the weighted mean of rows `[R, ...]` on each orbit, 0 where it has no mass."""
     count = int(key.max()) + 1
     q = np.bincount(key, weights=weight, minlength=count)
-    total = sum_by(key, (weight * values.T).T, count)
+    total = sum_by_orbit(key, (weight * values.T).T, count)
     return np.asarray((total.T / np.where(q > 0, q, 1)).T)
 
 

@@ -197,7 +197,7 @@ class ValueTable:
             >>> table.mean[:, 0], round(table.invariance_gap, 6)
             (array([2., 0.]), 1.414214)
         """
-        from ._scan_outputs import at_identity, invariance_gap
+        from ._scan_outputs import invariance_gap, outputs_at_identity
 
         arrays = arrays_of(scan)
         number = model_index(arrays, model)
@@ -210,12 +210,12 @@ class ValueTable:
             )
         found: dict[str, Any] = {
             "value": arrays.read("target"),
-            "mean": at_identity(arrays, "mean", number),
+            "mean": outputs_at_identity(arrays, "mean", number),
         }
         if "covariance" in arrays:
-            found["variance"] = at_identity(arrays, "covariance", number)
+            found["variance"] = outputs_at_identity(arrays, "covariance", number)
         elif "variance" in arrays:
-            variance = at_identity(arrays, "variance", number)
+            variance = outputs_at_identity(arrays, "variance", number)
             found["variance"] = variance[:, 0] if variance.shape[1] == 1 else variance
         found = {name: values.astype(np.float64) for name, values in found.items()}
         if not all(np.isfinite(values).all() for values in found.values()):

@@ -17,7 +17,7 @@ from .intervals.cautions import Evidence, caution, evidence_of_pairs, evidence_o
 from .intervals.interval_ends import Interval, mapped_intervals
 from .intervals.mean_intervals import mean_interval, share_interval
 from .intervals.measure_intervals import cell_intervals, interval
-from .measure_tables import Outputs, Predictions, Settings
+from .measure_tables import TableOutputs, TablePredictions, TableSettings
 from .measures import by_class, gaussian, proper_scores, variance_errors
 from .measures.binned import ece, ece_debiased
 from .measures.bleed import aleatoric_bleed
@@ -114,13 +114,13 @@ def _esd_root(confidence: Tensor, correct: Tensor, *, weights: Tensor | None = N
 
 
 def _esd_distance(*given: Tensor, weights: Tensor | None = None) -> Tensor:
-    error, spread = gaussian.one_target(*given)
+    error, spread = gaussian.gaussian_target(*given)
     return cumulative_distance(error.square() - spread, spread, weights)
 
 
 def _normalized_esd_distance(*given: Tensor, weights: Tensor | None = None) -> Tensor:
-    error, spread, full = gaussian.vector_target(*given)
-    distance, log_determinant = gaussian.whitened(error, spread, full)
+    error, spread, full = gaussian.gaussian_vector_target(*given)
+    distance, log_determinant = gaussian.gaussian_whitened(error, spread, full)
     return cumulative_distance(distance / error.shape[-1] - 1, log_determinant, weights)
 
 
@@ -132,7 +132,7 @@ _of_distances = partial(
 
 
 def _nll_of(distance: Tensor, log_determinant: Tensor, width: int) -> Tensor:
-    return gaussian.nll_of(distance, log_determinant, width).mean(-1)
+    return gaussian.gaussian_nll_of(distance, log_determinant, width).mean(-1)
 
 
 def _esd_of(distance: Tensor, log_determinant: Tensor, width: int) -> Tensor:
@@ -162,23 +162,23 @@ def _accuracy_terms(**outputs: Any) -> Tensor:
     return top_label(**outputs)[1].double()
 
 
-def _nll_terms(outputs: Outputs) -> Tensor:
+def _nll_terms(outputs: TableOutputs) -> Tensor:
     return proper_scores.nll_terms(outputs.log_probabilities, outputs.labels)
 
 
-def _brier_terms(outputs: Outputs) -> Tensor:
+def _brier_terms(outputs: TableOutputs) -> Tensor:
     return proper_scores.brier_terms(outputs.probabilities, outputs.labels)
 
 
 def _score_measure(
-    terms: Callable[[Outputs], Tensor], if_drawn: Callable[[Outputs], Tensor]
+    terms: Callable[[TableOutputs], Tensor], if_drawn: Callable[[TableOutputs], Tensor]
 ) -> dict[str, Any]:
     """Return the terms and the interval of a score; `if_drawn` are the terms `[N, C]` by label."""
 
     def of_arrays(*, probs: Any = None, logits: Any = None, labels: Any) -> Tensor:
-        return terms(Outputs(probs, logits, labels))
+        return terms(TableOutputs(probs, logits, labels))
 
-    def of_outputs(outputs: Outputs, settings: Settings) -> Interval:
+    def of_outputs(outputs: TableOutputs, settings: TableSettings) -> Interval:
         p = outputs.probabilities
         finite = torch.where(p > 0, if_drawn(outputs), 0.0)
         mean = (p * finite).sum(-1)
@@ -192,7 +192,7 @@ def _score_measure(
     return {"terms": of_arrays, "table_interval": of_outputs}
 
 
-def _brier_if_drawn(outputs: Outputs) -> Tensor:
+def _brier_if_drawn(outputs: TableOutputs) -> Tensor:
     p = outputs.probabilities
     return p.square().sum(-1, keepdim=True) - 2 * p + 1
 
@@ -204,7 +204,7 @@ def _brier_part_measure(part: str, meaning: str, **settings: Any) -> Measure:
         found: Tensor = getattr(proper_scores.brier_parts(**outputs), part)
         return found
 
-    def of_outputs(outputs: Outputs, settings: Settings) -> Interval:
+    def of_outputs(outputs: TableOutputs, settings: TableSettings) -> Interval:
         draws = settings.draws(settings.fewer)
         found: dict[str, Interval] = outputs.once(
             "brier parts", lambda: brier_part_intervals(**outputs.given, **draws)
@@ -215,7 +215,7 @@ def _brier_part_measure(part: str, meaning: str, **settings: Any) -> Measure:
     return Measure(name, value, f"Brier, {part}", meaning, listed=_TABLE, **settings)
 
 
-def _interval_of_classwise_measure(name: str) -> Callable[[Outputs, Settings], Interval]:
+def _interval_of_classwise_measure(name: str) -> Callable[[TableOutputs, TableSettings], Interval]:
     """Return the mean of the classes' intervals, no narrower than that of their mean.
 
     Of many calibrated classes some show an error by chance, and the mean of their lower ends is not
@@ -223,7 +223,7 @@ def _interval_of_classwise_measure(name: str) -> Callable[[Outputs, Settings], I
     classes by.
     """
 
-    def of_outputs(outputs: Outputs, settings: Settings) -> Interval:
+    def of_outputs(outputs: TableOutputs, settings: TableSettings) -> Interval:
         weighted = outputs.weights is not None
         of_class, is_class = outputs.classwise if weighted else outputs.classwise_in_order
         # The mean needs fewer draws the more classes there are.
@@ -260,19 +260,19 @@ _SHARING = ("ks", "esd", "mmce", "skce")
 
 
 def _squared_error_terms(mean: Any, variance: Any, target: Any) -> Tensor:
-    return gaussian.vector_target(mean, variance, target)[0].square().sum(-1)
+    return gaussian.gaussian_vector_target(mean, variance, target)[0].square().sum(-1)
 
 
 def _squared_error(*given: Any) -> Tensor:
     return _squared_error_terms(*given).mean(-1)
 
 
-def _squared_error_measure_interval(given: Predictions, settings: Settings) -> Interval:
+def _squared_error_measure_interval(given: TablePredictions, settings: TableSettings) -> Interval:
     """Use the moments `tr S`, `2 tr S^2`, `8 tr S^3` of the squared error of a Gaussian.
 
     Those of spread are of a Gaussian with errors as large as observed, if these are larger.
     """
-    error, spread, full = gaussian.vector_target(given.mean, given.variance, given.target)
+    error, spread, full = gaussian.gaussian_vector_target(given.mean, given.variance, given.target)
     sizes = torch.linalg.eigvalsh(spread) if full else spread
     mean, variance, third = (n * sizes.pow(k).sum(-1) for n, k in ((1, 1), (2, 2), (8, 3)))
     terms = error.square().sum(-1)
@@ -284,7 +284,7 @@ def _squared_error_measure_interval(given: Predictions, settings: Settings) -> I
     return replace(found, caution=caution("squared_error", seen))
 
 
-def _bleed_interval(given: Predictions, settings: Settings) -> Interval:
+def _bleed_interval(given: TablePredictions, settings: TableSettings) -> Interval:
     terms = given.aleatoric.square().sum(-1)
     none = torch.zeros_like(terms)
     found = mean_interval(terms, none, none, settings.level, weights=given.weights)
@@ -396,7 +396,7 @@ _REGRESSION = (
              table_interval=_squared_error_measure_interval),
     _vector(gaussian.gaussian_nll, "NLL", unit="nats", **_mean,
             meaning="negative log-likelihood: mean over the targets under the predicted Gaussians",
-            metric_class="GaussianNLL", loss="gaussian_nll", terms=gaussian.nll_terms,
+            metric_class="GaussianNLL", loss="gaussian_nll", terms=gaussian.gaussian_nll_terms,
             binding=_bound(gaussian.gaussian_nll, whitened=_of_distances(_nll_of, _nll_of))),
     _scalar(variance_errors.ence, "ENCE", unit="1", metric_class="ENCE",
             binding=_bound(variance_errors.ence, variance_errors.ence, moment=2),
@@ -411,7 +411,7 @@ _REGRESSION = (
             "of targets below it", binding=_coverage_measure(variance_errors.quantile_calibration)),
     _scalar(gaussian.gaussian_crps, "CRPS", unit="target", metric_class="GaussianCRPS", **_mean,
             meaning="continuous ranked probability score: mean over the predicted Gaussians",
-            listed=_ORBIT, terms=gaussian.crps_terms),
+            listed=_ORBIT, terms=gaussian.gaussian_crps_terms),
     _scalar(variance_errors.regression_esd, "regression ESD", unit="target to the fourth",
             meaning="expected squared difference of squared error and variance: "
             "unbiased, without bins", metric_class="RegressionESD", listed=_ORBIT, minimum=3,

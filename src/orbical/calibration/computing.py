@@ -42,12 +42,12 @@ from .intervals.bounded_means import MANY
 from .intervals.cautions import MeanEnds, caution, evidence_of_pairs, first_interval_caution
 from .intervals.mean_intervals import paired_interval_of_sums
 from .measures.binned import bin_index
-from .measures.cumulative import esd_with_slope, softened
+from .measures.cumulative import esd_with_slope, softened_cumulative
 from .measures.kernel_errors import mmce_with_slope
 from .measures.soft import avuc_with_slope, fixed_bins_with_slope, sb_ece_with_slope
 from .numerics.gradients import Formula, can_fuse, differentiable
 from .numerics.sorting import ascending
-from .orbit.labeled_results import along_elements
+from .orbit.labeled_results import labeled_along_elements
 from .orbit.pixel_bins import calibration_of_sums
 from .orbit.positions import model_index, pair_blocks, pairs_at_element, pairs_of
 from .orbit.whole_orbit import calibration_kinds

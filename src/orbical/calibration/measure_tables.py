@@ -19,7 +19,7 @@ from ..data import OUTPUT_SUFFIXES, read_outputs
 from ..errors import InputError
 from .intervals.interval_ends import Interval
 from .intervals.measure_intervals import cell_intervals, interval, regression_interval
-from .measures.gaussian import vector_target
+from .measures.gaussian import gaussian_vector_target
 from .numerics.sorting import ascending, take_by_row
 from .pairs.from_outputs import (
     classifier_outputs,
@@ -30,7 +30,7 @@ from .pairs.from_outputs import (
     top_label,
 )
 from .pairs.pairs_and_weights import binary_pair, kept_samples, sample_weights
-from .registry import RESAMPLES, BoundMeasure, Draws, Measure, list_measures, takes_weights
+from .registry import RESAMPLES, BoundMeasure, Draws, Measure, list_measures, measure_takes_weights
 
 __all__ = [
     "classification_table", "measure_table", "pair_table",
@@ -131,7 +131,7 @@ def pair_table(
         >>> list(found)[:6]
         ['accuracy', 'ece', 'ece_l2', 'ece_max', 'ece_mass', 'smooth_ece']
     """
-    settings = Settings(bins, level, resamples, seed)
+    settings = TableSettings(bins, level, resamples, seed)
     given = SimpleNamespace(pair=binary_pair(confidence, correct)[:2], weights=weights)
     listed = list_measures("pair", listed="table", samples=given.pair[0].shape[-1])
     return _intervals_of_table(listed, given, settings)
@@ -177,19 +177,23 @@ def classification_table(
         >>> round(float(found["nll"].value), 4)
         0.4987
     """
-    given = Outputs(probs, logits, labels, weights, ignore_index)
+    given = TableOutputs(probs, logits, labels, weights, ignore_index)
     listed = list_measures("pair", "outputs", listed="table", samples=given.pair[0].shape[-1])
-    return _intervals_of_table(listed, given, Settings(bins, level, resamples, seed), only)
+    return _intervals_of_table(listed, given, TableSettings(bins, level, resamples, seed), only)
 
 
 def _intervals_of_table(
-    listed: list[Measure], given: Any, settings: Settings, only: Collection[str] | None = None
+    listed: list[Measure], given: Any, settings: TableSettings, only: Collection[str] | None = None
 ) -> dict[str, Interval]:
     """Compute those of the measures that can weight samples, if there are weights."""
     chosen = [
         measure
         for measure in listed
-        if (given.weights is None or measure.terms is not None or takes_weights(measure.function))
+        if (
+            given.weights is None
+            or measure.terms is not None
+            or measure_takes_weights(measure.function)
+        )
         and (only is None or measure.name in only)
     ]
     shared = _intervals_drawn_together(chosen, given, settings) if given.weights is None else {}
@@ -219,7 +223,7 @@ class _ByMeasure(dict[str, Interval]):
 
 
 def _intervals_drawn_together(
-    chosen: list[Measure], given: Any, settings: Settings
+    chosen: list[Measure], given: Any, settings: TableSettings
 ) -> dict[str, Interval]:
     """Compute the measures of pairs in cells of confidence: those with the same cells at once."""
     by_cells: dict[Any, list[BoundMeasure]] = {}
@@ -243,7 +247,7 @@ def _cells_key(index: object) -> Any:
     return (index.func, *sorted(index.keywords.items())) if isinstance(index, partial) else index
 
 
-def _interval_in_table(measure: Measure, given: Any, settings: Settings) -> Interval:
+def _interval_in_table(measure: Measure, given: Any, settings: TableSettings) -> Interval:
     if measure.table_interval is not None:
         answer: Interval = measure.table_interval(given, settings)
         return answer
@@ -333,10 +337,10 @@ def regression_table(
         >>> round(float(found["gaussian_nll"].value), 4)
         1.2939
     """
-    error, _, _ = vector_target(mean, variance, target)
+    error, _, _ = gaussian_vector_target(mean, variance, target)
     mass = sample_weights(weights, error[..., 0])
-    given = Predictions(mean, variance, target, _per_component(aleatoric, error), mass)
-    settings = Settings(bins, level, resamples, seed)
+    given = TablePredictions(mean, variance, target, _per_component(aleatoric, error), mass)
+    settings = TableSettings(bins, level, resamples, seed)
     single = as_floating("mean", mean).ndim == 1
     kinds = ("regression",) if aleatoric is None else ("regression", "aleatoric")
     listed = list_measures(
@@ -377,7 +381,7 @@ def regression_score_terms(
 
 
 @dataclass(frozen=True)
-class Settings:
+class TableSettings:
     """The settings of a table: bins of binned measures, and the draws of intervals."""
 
     bins: int = 15
@@ -400,7 +404,7 @@ class Settings:
         return {**self.draws(resamples), **measure.accepted({"bins": self.bins})}
 
 
-class Outputs:
+class TableOutputs:
     """A classifier's outputs and labels, each form of them computed once."""
 
     def __init__(
@@ -460,7 +464,7 @@ class Outputs:
 
 
 @dataclass(frozen=True)
-class Predictions:
+class TablePredictions:
     """A regressor's Gaussian predictions; `aleatoric` is `[N, d]`, or None if unknown."""
 
     mean: ArrayLike

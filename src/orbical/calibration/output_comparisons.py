@@ -16,7 +16,7 @@ from ..errors import with_usage
 from .intervals.bounded_means import samples_to_decide_by_width
 from .intervals.comparisons import Comparison, compare, regression_compare
 from .intervals.mean_intervals import compare_means
-from .measure_tables import Settings, opened_outputs, regression_score_terms, score_terms
+from .measure_tables import TableSettings, opened_outputs, regression_score_terms, score_terms
 from .pairs.from_outputs import top_label
 from .registry import RESAMPLES, list_measures
 
@@ -120,4 +120,4 @@ def _comparisons_of_outputs(
             each = (part[measure.name] for part in terms)
             yield measure.name, compare_means(*each, level=settings["level"])
         elif measure.kind != "outputs":
-            yield measure.name, contrast(measure, **Settings(**settings).options(measure))
+            yield measure.name, contrast(measure, **TableSettings(**settings).options(measure))

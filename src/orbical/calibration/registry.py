@@ -54,7 +54,7 @@ OfCells = Callable[..., Tensor]
 """Computes a measure from `Cells` of confidence."""
 
 
-def takes_weights(function: Callable[..., object]) -> bool:
+def measure_takes_weights(function: Callable[..., object]) -> bool:
     """Check whether a function has the argument `weights`."""
     return "weights" in inspect.signature(function).parameters
 
@@ -148,7 +148,7 @@ class BoundMeasure:
 
 def check_takes_weights(measure: BoundMeasure, weights: Tensor | None) -> None:
     """Refuse weights, where there are some, for a measure that has no such argument."""
-    if weights is not None and not takes_weights(measure.value):
+    if weights is not None and not measure_takes_weights(measure.value):
         raise InputError(
             "weights",
             f"none, since {measure.name} takes no weights",

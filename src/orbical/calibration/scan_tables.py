@@ -12,7 +12,7 @@ from ..errors import InputError
 from ..groups import PLACES, Group
 from ..store import Scan, opened_scan
 from .intervals.interval_ends import NUMBERS, Interval
-from .measure_tables import Settings, pair_table, regression_table
+from .measure_tables import TableSettings, pair_table, regression_table
 from .orbit.labeled_results import CAUTION, ENDS
 from .orbit.pixel_bins import bins_are_of_points, holds_pixel_calibration, pixel_error_intervals
 from .orbit.positions import along_orbit, pair_at
@@ -213,7 +213,7 @@ def error_curve(
         4
     """
     measure = MEASURES["gence" if holds_regression_calibration(scan) else "ece"]
-    settings = Settings(bins, level, resamples, seed)
+    settings = TableSettings(bins, level, resamples, seed)
     options = settings.options(measure, settings.fewer)
     return along_orbit(_kinds_of_scan_table(scan)[0][1], measure, interval=True, **options)
 
@@ -270,7 +270,7 @@ def _along(outputs: Any, group: Group, settings: dict[str, Any]) -> Iterator[dic
 def _rows_of_scan_table(
     outputs: Any, group: Group, measure: Measure, settings: dict[str, Any], by: str | None = None
 ) -> Iterator[dict[str, Any]]:
-    given = Settings(**settings)
+    given = TableSettings(**settings)
     options = given.options(measure, given.fewer)
     table = at_places(outputs, measure, by=by, interval=True, **options)
     if by is not None:  # a mean over samples: the pool has the mean of its positions

@@ -175,7 +175,7 @@ def models_from_option(models: Sequence[str], argument: str = "--model") -> dict
     return named
 
 
-def check_free(out: Path, overwrite: bool) -> None:
+def check_out_is_free(out: Path, overwrite: bool) -> None:
     """Refuse to replace a file that was not made to be replaced."""
     if out.exists() and not overwrite:
         raise InputError("--out", "a free name", repr(str(out)), remedy="pass --overwrite")

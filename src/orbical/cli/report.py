@@ -59,7 +59,7 @@ def report(
     from ..interface import report as write
 
     for page in (out, out.with_suffix("") / "index.html"):  # a large report is a folder
-        arguments.check_free(page, overwrite)
+        arguments.check_out_is_free(page, overwrite)
     arguments.announce_folder(out)
     console = Console(soft_wrap=True)
     with console.status("opening") as status, arguments.naming_options(path="--out"):

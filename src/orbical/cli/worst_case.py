@@ -69,7 +69,7 @@ def worst_case(
 
         if out.suffix.lower() != ".nc":
             raise InputError("--out", "a name that ends in .nc", repr(str(out)))
-        arguments.check_free(out, overwrite)
+        arguments.check_out_is_free(out, overwrite)
         scan = load(store)
         chosen = arguments.task_of_scan(scan, task, read)
         found = search(

@@ -44,12 +44,12 @@ from .orbit_coverage import (
     CALIBRATED,
     OrbitCoverage,
     along_orbit,
-    chosen_rows,
     conformal_halves,
     conformal_tests,
     coverage_table,
-    finished_rows,
+    finished_rows_of_coverage,
     holds_values,
+    rows_of_coverage,
 )
 from .quantiles import conformal_quantile
 from .target_intervals import CQR, Absolute, ConformalIntervals, Normalized

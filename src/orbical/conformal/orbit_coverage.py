@@ -13,9 +13,9 @@ from torch import Tensor
 from .._arrays import ArrayLike, as_numpy
 from .._lazy import pd, xr
 from ..calibration import (
-    along_elements,
     checked_level,
     interval_of_sums,
+    labeled_along_elements,
     probabilities,
     share_interval_of_sums,
     top_label,
@@ -114,7 +114,9 @@ def along_orbit(
     held, tested, hits = np.zeros((3, *shape))
     powers = np.zeros((4, *shape))  # sums of the sizes, their squares, cubes and fourth powers
     for model in range(shape[0]):
-        parts = conformal_halves(finished_rows(arrays, str(like.name), model), share, seed)
+        parts = conformal_halves(
+            finished_rows_of_coverage(arrays, str(like.name), model), share, seed
+        )
         held[model] = len(parts[0])
         for _, contains, size in conformal_tests(arrays, chosen, model, parts, place):
             tested[model] += len(size)
@@ -314,7 +316,7 @@ def _coverage_place(calibrate: str | int, group: Group, method: Any) -> str | in
     return group.identity if calibrate == "identity" else calibrate
 
 
-def finished_rows(arrays: ScanArrays, name: str, model: int) -> np.ndarray:
+def finished_rows_of_coverage(arrays: ScanArrays, name: str, model: int) -> np.ndarray:
     """Return the samples with a number at every element."""
     blocks = arrays.sample_blocks(name, model=model)
     return np.flatnonzero(np.concatenate([np.isfinite(part).all(1) for _, (part,) in blocks]))
@@ -355,7 +357,7 @@ def _coverage_blocks(
         yield from _distances(arrays, method, model, rows)
         return
     labels = torch.as_tensor(arrays.read("label")[rows]).long()
-    for run, (part,) in chosen_rows(arrays, model, rows, "probabilities"):
+    for run, (part,) in rows_of_coverage(arrays, model, rows, "probabilities"):
         probs = torch.from_numpy(part).double()
         scores = method._nonconformity(probs, method._uniform(probs)[:, None, None])
         if averaged is not None:
@@ -368,7 +370,7 @@ def _distances(
 ) -> Iterator[_Block]:
     """Yield the distances of predictions from the truth, and what they are measured in."""
     names = ["score", *(["variance"] if isinstance(method, Normalized) else [])]
-    for run, (distance, *variance) in chosen_rows(arrays, model, rows, *names):
+    for run, (distance, *variance) in rows_of_coverage(arrays, model, rows, *names):
         far = torch.from_numpy(distance).double()
         scale = torch.ones_like(far)
         if variance:
@@ -376,7 +378,7 @@ def _distances(
         yield _Block(rows[run], far / scale, scale)
 
 
-def chosen_rows(
+def rows_of_coverage(
     arrays: ScanArrays, model: int, rows: np.ndarray, *names: str
 ) -> Iterator[tuple[slice, list[np.ndarray]]]:
     """Yield runs of ascending rows, and what the arrays of a model hold there."""
@@ -398,4 +400,4 @@ def _labeled(
     kept = ("task", "models", "group", "identity", "layout", "layout_index", "layout_axes")
     attrs = {key: like.attrs[key] for key in kept} | {"metric": name, **about}
     more = {**split, **dict(zip(("low", "high", "calibrated"), others, strict=True))}
-    return along_elements(name, like, value, more, attrs)
+    return labeled_along_elements(name, like, value, more, attrs)

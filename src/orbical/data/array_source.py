@@ -15,7 +15,7 @@ from torch import Tensor
 from .._imports_and_paths import FETCHED, local_file
 from .._trees import Tree, leaves, tree_map
 from ..errors import InputError
-from .source import Batch, Source, data_hash, differ_in_length, padded
+from .source import Batch, Source, data_hash, padded, samples_differ_in_length
 
 _MOST_BYTES = 1 << 28
 
@@ -91,7 +91,7 @@ class Arrays(Source):
         self._count = _number_of_samples_in_arrays(self._x)
         self.in_memory = all(type(leaf) in (Tensor, np.ndarray) for leaf in leaves(self._x))
         if self.labels is not None and self.labels.ndim == 0:  # the task checks all others
-            check_labels(self.labels, self._count)
+            check_array_labels(self.labels, self._count)
 
     def __len__(self) -> int:
         return self._count
@@ -189,7 +189,7 @@ def _tree_of_arrays(x: object) -> Tree:
     if isinstance(x, Mapping):
         remedy = "pass its path" if hasattr(x, "files") else ""
         raise InputError("data", "plain dictionaries", type(x), remedy=remedy)
-    if isinstance(x, list) and differ_in_length(x):
+    if isinstance(x, list) and samples_differ_in_length(x):
         return padded(x, "data")
     if isinstance(x, Tensor) or not (hasattr(x, "shape") and hasattr(x, "__getitem__")):
         return whole_array(x)
@@ -217,7 +217,7 @@ def whole_array(x: object, argument: str = "data") -> Any:
         ) from error
 
 
-def check_labels(labels: Any, count: int) -> None:
+def check_array_labels(labels: Any, count: int) -> None:
     """Refuse targets that are not one for each sample."""
     if isinstance(labels, np.ndarray) and isinstance(fields := labels[()], Mapping):
         raise InputError(
@@ -273,7 +273,7 @@ def _number_of_samples_in_arrays(x: Tree) -> int:
     return counts[0]
 
 
-def as_tensor(block: object, longest: int = 8) -> Tensor:
+def array_as_tensor(block: object, longest: int = 8) -> Tensor:
     """Return numbers as a tensor; floats of more than `longest` bytes become single precision."""
     if isinstance(block, Tensor):
         return block

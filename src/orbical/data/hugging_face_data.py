@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import InputError, check_name
 from .image_files import ImageReader
 from .source import Batch, Source, data_hash, stacked_samples
-from .tables import column_of
+from .tables import table_column
 
 _INPUTS = ("image", "img", "pixel_values", "x")
 _LABELS = ("label", "labels", "y")
@@ -75,7 +75,7 @@ class HuggingFace(Source):
         plain = dataset.with_format(None)
         kinds = {name: type(feature).__name__ for name, feature in dataset.features.items()}
         self.columns = {
-            name: column_of(plain[name][:])
+            name: table_column(plain[name][:])
             for name in dataset.column_names
             if name not in used and kinds[name] in ("Value", "ClassLabel")
         }

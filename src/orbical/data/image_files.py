@@ -18,7 +18,7 @@ from PIL import Image, ImageOps
 from .._imports_and_paths import as_path, name_of, words_of
 from .._text import counted, number
 from ..errors import InputError, check_name
-from .source import Batch, Source, class_indices, data_stamp, stacked_samples
+from .source import Batch, Source, data_stamp, source_class_indices, stacked_samples
 
 SUFFIXES = (*(".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".ppm", ".pgm"),)
 UNREADABLE = ("raise", "skip")
@@ -352,7 +352,7 @@ class ImageFolder(ImageFiles):
         labels, names = None, None if classes is None else [str(name) for name in classes]
         if labeled and nested:
             try:
-                labels, names = class_indices(nested, classes, str(path))
+                labels, names = source_class_indices(nested, classes, str(path))
             except InputError as error:
                 remedy = f"{error.remedy}; {_NOT_CLASSES}".removeprefix("; ")
                 raise error.about(error.argument, remedy=remedy) from None

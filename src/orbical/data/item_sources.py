@@ -130,7 +130,7 @@ def _source_from_loader(loader: DataLoader[object]) -> Source:
     """Return the samples of a loader, in its order, which must be the same each time."""
     collate = None if loader.collate_fn is default_collate else loader.collate_fn
     if isinstance(loader.dataset, IterableDataset):
-        return Stream(Batches(loader), _length_of_dataset(loader.dataset))
+        return Stream(ItemBatches(loader), _length_of_dataset(loader.dataset))
     rows = list(_order_of_loader(loader))
     looks = 1 if len(rows) > 20 else 8  # few samples may come in the same order by chance
     if any(rows != list(_order_of_loader(loader)) for _ in range(looks)):
@@ -152,7 +152,7 @@ def _order_of_loader(loader: DataLoader[object]) -> Iterator[int]:
         yield from batch
 
 
-class Batches:
+class ItemBatches:
     """The samples of a loader of a stream, taken out of its batches."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:

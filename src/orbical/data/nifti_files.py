@@ -11,8 +11,8 @@ import numpy as np
 from .._imports_and_paths import existing_file, import_extra, reading
 from ..actions import Volumes
 from ..errors import InputError
-from .array_source import check_labels, to_numpy, whole_array
-from .source import Batch, Source, class_indices, data_hash, data_stamp
+from .array_source import check_array_labels, to_numpy, whole_array
+from .source import Batch, Source, data_hash, data_stamp, source_class_indices
 
 SUFFIXES = (".nii", ".nii.gz")
 
@@ -60,9 +60,9 @@ class Nifti(Source):
                 raise InputError("labels", "a label map for each file", [*self._maps])
         elif labels is not None:
             self.labels = whole_array(labels, "labels")
-            check_labels(self.labels, len(self))
+            check_array_labels(self.labels, len(self))
         elif len(folders) == len(self):
-            self.labels, self.classes = class_indices(folders, classes, str(files))
+            self.labels, self.classes = source_class_indices(folders, classes, str(files))
         self._shape, spacing = _shape_and_spacing(*next(iter(self._files.items())))
         self.action = Volumes(spacing=spacing)
 

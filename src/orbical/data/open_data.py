@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..tasks import STRUCTURE_SUFFIXES, batch_structures, read_molecule_file
 from . import tables
 from .array_files import read_npy, read_npz
-from .array_source import Arrays, check_labels, whole_array
+from .array_source import Arrays, check_array_labels, whole_array
 from .graphs import from_graphs
 from .hugging_face_data import HuggingFace, source_from_hugging_face
 from .image_files import ImageFolder
@@ -24,7 +24,7 @@ from .named_arrays import NamedArrays, from_xarray, from_zarr
 from .nifti_files import SUFFIXES as NIFTI_SUFFIXES
 from .nifti_files import Nifti, is_nifti
 from .source import Batch, Relabeled, Source
-from .tables import Frame, Table, from_frame, has_images
+from .tables import Frame, Table, from_frame, table_has_images
 from .texts import Questions, is_questions, source_from_texts
 
 ARRAY_SUFFIXES = (".npz", ".npy")
@@ -101,7 +101,7 @@ def _data_opener(path: Path, of_images: bool = False) -> Callable[..., Source] |
     if suffix in STRUCTURE_SUFFIXES:
         return _open_structures
     if suffix in tables.SUFFIXES:
-        return Table if of_images or has_images(path) else Frame
+        return Table if of_images or table_has_images(path) else Frame
     return {".npz": _open_npz, ".npy": _open_npy}.get(suffix)
 
 
@@ -179,7 +179,7 @@ def as_source(data: object) -> Source:
         if known is None:
             return Arrays(inputs, labels)
         labels = None if labels is None else whole_array(labels, "labels")
-        check_labels(labels, len(known))
+        check_array_labels(labels, len(known))
         return Relabeled(known, labels)
     return _open_source_of_kind(data) or Arrays(data)
 

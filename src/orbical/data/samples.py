@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from .._trees import Tree, leaves, tree_map
-from .array_source import as_tensor, to_numpy
+from .array_source import array_as_tensor, to_numpy
 from .open_data import as_source
 from .source import Batch, Source, data_hash, is_lazy
 
@@ -78,7 +78,7 @@ class Samples:
 
     def whole(self) -> Tree:
         """Return all inputs as tensors in their own precision."""
-        return tree_map(as_tensor, self.source.read(0, len(self))[0])
+        return tree_map(array_as_tensor, self.source.read(0, len(self))[0])
 
     @cached_property
     def stamp(self) -> str | None:
@@ -92,10 +92,10 @@ class Samples:
     def _read(self, start: int, stop: int) -> Batch:
         inputs, targets = self.source.read(start, stop)
         if self.source.labels is None:
-            targets = None if targets is None else as_tensor(targets)
+            targets = None if targets is None else array_as_tensor(targets)
         elif targets is None:
             targets = self.source.labels[start:stop]
-        return tree_map(lambda leaf: as_tensor(leaf, longest=4), inputs), targets
+        return tree_map(lambda leaf: array_as_tensor(leaf, longest=4), inputs), targets
 
 
 def _slice_of_batch(rows: Batch, start: int, stop: int) -> Batch:
@@ -209,7 +209,7 @@ class ChosenSamples(Source):
     def read(self, start: int, stop: int) -> Batch:
         """Read the chosen samples one by one."""
         some = [self._source.read(row, row + 1)[0] for row in self._rows[start:stop]]
-        inputs = tree_map(lambda *parts: torch.cat([as_tensor(one) for one in parts]), *some)
+        inputs = tree_map(lambda *parts: torch.cat([array_as_tensor(one) for one in parts]), *some)
         return inputs, None if self.labels is None else self.labels[start:stop]
 
     def stamp(self) -> str | None:

@@ -165,12 +165,12 @@ def stacked_samples(values: Sequence[Any], start: int) -> Tree:
     return np.stack([np.asarray(array) for array in arrays])
 
 
-def class_indices(
+def source_class_indices(
     given: Sequence[str], classes: Sequence[str] | None, where: str
 ) -> tuple[np.ndarray, list[str]]:
     """Return class names as indices, sorted or in the order of `classes`, and the names.
 
-    >>> class_indices(["dog", "cat", "dog"], None, "photos")
+    >>> source_class_indices(["dog", "cat", "dog"], None, "photos")
     (array([1, 0, 1]), ['cat', 'dog'])
     """
     names = sorted(set(given)) if classes is None else [str(name) for name in classes]
@@ -230,7 +230,7 @@ def padded(clouds: Sequence[object], argument: str = "clouds") -> dict[str, Tens
     return {"pos": pos, "mask": padding_mask(torch.tensor([len(cloud) for cloud in each]))}
 
 
-def differ_in_length(samples: Sequence[object]) -> bool:
+def samples_differ_in_length(samples: Sequence[object]) -> bool:
     """Check for arrays `[points, features]` that differ in the number of points only."""
     shapes = {tuple(getattr(one, "shape", ())) for one in samples}
     alike = {(len(shape), shape[1:]) for shape in shapes}

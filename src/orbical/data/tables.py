@@ -17,7 +17,7 @@ from ..actions import Columns
 from ..errors import InputError
 from .image_files import SUFFIXES as IMAGE_SUFFIXES
 from .image_files import ImageFiles, ImageReader
-from .source import Batch, Source, class_indices
+from .source import Batch, Source, source_class_indices
 
 SUFFIXES = (".csv", ".tsv", ".parquet")
 _ROWS_FOR_FORMAT = 1000
@@ -75,7 +75,7 @@ class Table(ImageFiles):
         labels, names = None, None if classes is None else [*classes]
         if chosen is not None:
             labels, names = _label_values_of_table(frame[chosen], classes, where)
-        facts = {str(name): column_of(frame[name]) for name in extra}
+        facts = {str(name): table_column(frame[name]) for name in extra}
         reader = ImageReader(size, transform, mode)
         super().__init__(where, files, reader, labels, names, facts, unreadable)
 
@@ -118,7 +118,7 @@ class Frame(Source):
         self.classes = None if classes is None else [*classes]
         if label is not None:
             self.labels, self.classes = _label_values_of_table(frame[label], classes, where)
-        self.columns = {str(name): column_of(frame[name]) for name in columns}
+        self.columns = {str(name): table_column(frame[name]) for name in columns}
         inputs = frame[[name for name in frame if name != label and name not in columns]]
         self.action = _action_on_table_columns(inputs, where)
         if type(frame.index).__name__ != "RangeIndex":
@@ -139,7 +139,7 @@ def from_frame(data: object) -> Source | None:
     return Frame(data) if named else None
 
 
-def has_images(path: Path) -> bool:
+def table_has_images(path: Path) -> bool:
     """Check whether a table file has the column `path`, or one of names of image files."""
     frame = _read_table(path)[0]
     first = [str(one).lower() for one in frame.iloc[0]] if len(frame) else []
@@ -330,10 +330,10 @@ def _label_values_of_table(
         )
     if values.dtype.kind in "iufb":
         return values.to_numpy(), None if classes is None else [*classes]
-    return class_indices([str(one) for one in values], classes, where)
+    return source_class_indices([str(one) for one in values], classes, where)
 
 
-def column_of(given: pd.Series | Sequence[object]) -> np.ndarray:
+def table_column(given: pd.Series | Sequence[object]) -> np.ndarray:
     """Return a column as numbers or text, which every store can hold; missing text is empty."""
     values = pd.Series(given)
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iufb":

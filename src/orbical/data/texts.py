@@ -24,7 +24,7 @@ from .._trees import leaves
 from ..actions import ActionTree, Texts, encode_texts
 from ..errors import InputError
 from .source import Batch, Source
-from .tables import column_of
+from .tables import table_column
 
 Record = Mapping[str, Any]
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet", ".eval")
@@ -454,7 +454,7 @@ def _shared_columns_of_texts(
         shared = [*columns]
     plain = str | int | float | bool | None
     return {
-        name: column_of([record[name] for record in records])
+        name: table_column([record[name] for record in records])
         for name in shared
         if all(isinstance(record[name], plain) for record in records)
     }

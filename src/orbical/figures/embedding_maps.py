@@ -83,7 +83,7 @@ def embedding(
         raise InputError("array", "two or more components", "1")
     known = [str(name) for name, entry in array.coords.items() if "sample" in entry.dims]
     check_name("color", color, known)
-    array = nero_plots.model_first(array).transpose("model", "sample", "component")
+    array = nero_plots.plotted_model_first(array).transpose("model", "sample", "component")
     style.check_figure_width(width)
     glyphs, orbit = _chosen_map_glyphs(array, responses, image)
     with style.styled():
@@ -106,7 +106,7 @@ def _chosen_map_glyphs(
             "(model, sample, element) from orbical.nero.individual",
             f"dimensions {responses.dims}",
         )
-    responses = nero_plots.model_first(responses).transpose("model", "sample", "element")
+    responses = nero_plots.plotted_model_first(responses).transpose("model", "sample", "element")
     names = [str(name) for name in responses["model"].values]
     numbers = nero_plots.plotted_values(responses, "sample")
     of_map = nero_plots.plotted_values(array, "sample")
@@ -125,7 +125,7 @@ def _chosen_map_glyphs(
 def _draw_maps(
     array: xr.DataArray, color: str, glyphs: list[_Glyph], orbit: Orbit | None, given: float | None
 ) -> Figure:
-    models, order = nero_plots.model_names(array)
+    models, order = nero_plots.plotted_model_names(array)
     colors = {**style.model_colors(order), "": style.INK}
     beside = -(-len(glyphs) // 2)
     if glyphs:  # a row for each model, so that lines to the glyphs do not cross other maps

@@ -160,10 +160,10 @@ def _plotted_with_models(array: xr.DataArray) -> xr.DataArray:
         raise InputError("array", expected, f"dimensions {array.dims}")
     check_name("layout", kind, LAYOUTS)
     array = array.compute()  # once: a lazy array would be read again for each use
-    return model_first(array)
+    return plotted_model_first(array)
 
 
-def model_first(array: xr.DataArray) -> xr.DataArray:
+def plotted_model_first(array: xr.DataArray) -> xr.DataArray:
     """Return an array with a dimension of models; a single one may have no name."""
     if "model" in array.dims:
         return array
@@ -171,7 +171,7 @@ def model_first(array: xr.DataArray) -> xr.DataArray:
     return array.drop_vars("model", errors="ignore").expand_dims({"model": [name]})
 
 
-def model_names(array: xr.DataArray) -> tuple[list[str], list[str]]:
+def plotted_model_names(array: xr.DataArray) -> tuple[list[str], list[str]]:
     """Return the models of an array, and all models of its scan in the order of their colors."""
     models = [str(name) for name in plotted_values(array, "model")]
     order = array.attrs.get("models", models)
@@ -232,7 +232,7 @@ def rounding_scale(array: xr.DataArray, values: Array) -> tuple[float, float] | 
     """Return a scale on which rounding has one color, if values `[model, ...]` are no more."""
     about = array.attrs
     usual = quantity_rounding(about.get("units", ""), about.get("higher_is_better"))
-    models, order = model_names(array)
+    models, order = plotted_model_names(array)
     each = dict(zip(order, about.get("rounding", ()), strict=False))
     most = [each.get(model, usual) for model in models]
     only = max(most) > 0 and all(
@@ -277,7 +277,7 @@ def _nero_plot_sheet(
     width: float | None,
 ) -> Figure:
     style.check_figure_width(width)
-    models, order = model_names(array)
+    models, order = plotted_model_names(array)
     sheet = Sheet(
         plotted_orbit(array, limits, prefix),
         models,

@@ -115,7 +115,7 @@ def _wait_for_tasks() -> bool:
     return not wait({*_RUNNING}, GRACE_S).not_done
 
 
-def leave(status: int = 0) -> None:
+def leave_process(status: int = 0) -> None:
     """End a command although tasks run that do not end, before Python aborts in one of them."""
     try:
         ended = _wait_for_tasks()

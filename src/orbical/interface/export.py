@@ -16,7 +16,7 @@ from ..errors import check_name
 from ..store import Json
 from .background import Progress
 from .reports.writing import report_page
-from .session.filter_columns import sample_columns, values_of
+from .session.filter_columns import filter_column_values, sample_columns
 from .session.input_pictures import thumbnails
 from .session.sample_maps import sample_map
 from .session.sample_views import sample
@@ -103,7 +103,7 @@ def parquet(request: Request) -> File:
     columns |= {f"tag_{name}": mask[chosen] for name, mask in tagged(view).items()}
     for column in sample_columns(view).values():  # of models, as the page filters by them
         for name in view.models if column.by_model else ():
-            values = values_of(view, column, name)[chosen]
+            values = filter_column_values(view, column, name)[chosen]
             keys = [*column.keys, None] if column.keys is not None else None
             columns[f"{column.name}_{name}"] = values if keys is None else [keys[k] for k in values]
     mean = view.moments(view.variable(view.metrics["score"], request.reference)).orbit_mean

@@ -23,7 +23,7 @@ from ..data import Samples, as_preprocessing, recorded_preprocessing
 from ..errors import InputError, ModelError, OrbicalError
 from ..groups import Elements
 from ..predictors import Predictor, as_predictor
-from ..scanning import Sweep, describe_data, errors_in, plain_setting
+from ..scanning import Sweep, describe_data, errors_in_pass, plain_setting
 from ..store import ModelEntry, Scan
 from ..tasks import Reader, Task
 from .background import DaemonPool, model_result_within
@@ -273,7 +273,7 @@ class LiveModels:
                 some = to_device(some, device)
                 raw = sweep.answer(name, sweep.prepared(some))
                 block = elements[start : start + BATCH]
-                for why in errors_in(raw).values():
+                for why in errors_in_pass(raw).values():
                     raise ModelError(f"model {name!r}: {why}")
                 parts.append(tree_map(lambda leaf: leaf.cpu(), sweep.read(name, raw, some, block)))
         outputs = concatenate(parts)

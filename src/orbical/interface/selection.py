@@ -287,7 +287,7 @@ def mask_of_samples(given: object, samples: int) -> np.ndarray:
     return mask
 
 
-def polygon(value: object) -> tuple[tuple[float, float], ...]:
+def selected_polygon(value: object) -> tuple[tuple[float, float], ...]:
     """Read the corners of a polygon, at least three."""
     corners: tuple[tuple[float, float], ...]
     corners = _several_selected(_Kind(_corner, str), MOST_VERTICES).read("polygon", value)

@@ -27,10 +27,10 @@ PNG = "png"
 _NAMES = {np.dtype(kind): name for name, kind in DTYPES.items()}
 
 
-def encode(header: Mapping[str, object], arrays: Mapping[str, np.ndarray | bytes]) -> bytes:
+def encode_frame(header: Mapping[str, object], arrays: Mapping[str, np.ndarray | bytes]) -> bytes:
     """Encode a frame. Numbers in the header that JSON does not have (NaN, infinity) become null.
 
-    >>> frame = encode({"kind": "subset"}, {"mask": np.array([1, 0], np.uint8)})
+    >>> frame = encode_frame({"kind": "subset"}, {"mask": np.array([1, 0], np.uint8)})
     >>> len(frame) % 4, [*frame[-4:]]
     (0, [1, 0, 0, 0])
     """
@@ -159,7 +159,7 @@ def encode_report_part(
         plain[name] = values
         if about:
             steps[name] = about
-    frame = encode({**header, "quantised": steps, "same": same}, plain)
+    frame = encode_frame({**header, "quantised": steps, "same": same}, plain)
     return gzip.compress(frame, compresslevel=6, mtime=0)
 
 

@@ -23,8 +23,8 @@ from .._arrays import (
     as_array,
     as_floating,
     both_classes,
-    can_inspect,
-    check_range,
+    can_inspect_array,
+    check_label_range,
     labels_of,
     warn_of_probabilities,
 )
@@ -38,7 +38,7 @@ from ..calibration import (
     fixed_bins_with_slope,
     mmce_with_slope,
     sb_ece_with_slope,
-    softened,
+    softened_cumulative,
     softmax,
     weights_of,
     without_ignored,
@@ -126,7 +126,9 @@ def _classification_loss(
         enough = (truth != ignore_index).sum() >= minimum
         labels = torch.where(enough, truth, int(ignore_index == 0))
     loss = evaluate(*_read_logits_and_labels(logits, labels, weights, ignore_index, minimum))
-    if can_inspect(loss) and math.isnan(loss.item()):  # one value that is no number spoils the sum
+    if can_inspect_array(loss) and math.isnan(
+        loss.item()
+    ):  # one value that is no number spoils the sum
         raise InputError(
             "logits", "finite values", "NaN or infinity", remedy="has the training diverged?"
         )
@@ -161,9 +163,9 @@ def _read_logits_and_labels(
         )
     truth = labels_of(scores, labels)
     mass = weights_of(truth, weights)
-    inspect = can_inspect(scores)
+    inspect = can_inspect_array(scores)
     if inspect:
-        check_range(truth, scores.shape[1], ignore_index)
+        check_label_range(truth, scores.shape[1], ignore_index)
         warn_of_probabilities(scores, "pass the scores before the softmax")
     truth, mass = without_ignored(truth, mass, ignore_index)
     if inspect and mass is not None:
@@ -267,7 +269,7 @@ def esd_softened(
 
     def evaluate(scores: Tensor, truth: Tensor, mass: Tensor | None) -> Tensor:
         confidence, predicted = softmax(scores).max(-1)
-        return softened(confidence, predicted == truth, mass, width)
+        return softened_cumulative(confidence, predicted == truth, mass, width)
 
     return _classification_loss(evaluate, logits, labels, weights, ignore_index, minimum=3)
 

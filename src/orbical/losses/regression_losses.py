@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._arrays import ArrayLike, as_array, as_floating, can_inspect
+from .._arrays import ArrayLike, as_array, as_floating, can_inspect_array
 from ..calibration import check_weights, weighted_mean, weights_of
 from ..errors import InputError, check_name, real_number
 
@@ -30,7 +30,7 @@ def _read_target_and_parameters(target: ArrayLike, **parameters: ArrayLike) -> t
         fits = value.ndim == target.ndim and all(one in (1, size) for one, size in sizes)
         if not fits:
             raise InputError(name, f"a shape that fits target {tuple(target.shape)}", value)
-        if name in ("mean", "gamma") or not can_inspect(value):
+        if name in ("mean", "gamma") or not can_inspect_array(value):
             continue
         least = value.detach().amin().item()  # NaN where there is one, and NaN is not above 0
         if not least > 0:
@@ -44,7 +44,7 @@ def _reduced_regression_loss(terms: Tensor, weights: ArrayLike | None, reduction
     each = terms.reshape(len(terms), -1).sum(-1)
     mass = weights_of(each, weights)
     if mass is not None:
-        if can_inspect(mass):
+        if can_inspect_array(mass):
             check_weights(mass, 1)
         mass = mass.to(each.dtype)
     if reduction == "mean":
@@ -133,7 +133,7 @@ def covariance_nll(
         )
     real_number("beta", beta, "in [0, 1]")
     factor, failed = torch.linalg.cholesky_ex(covariance)
-    if can_inspect(failed) and bool(failed.any()):
+    if can_inspect_array(failed) and bool(failed.any()):
         first = int(failed.reshape(-1).nonzero()[0])
         raise InputError(
             "covariance", "positive definite matrices", f"another one at sample {first}"
@@ -250,7 +250,7 @@ def nig_nll(
     density printed in its section 3.5 has sqrt(sigma) for sigma and does not integrate to 1.
     """
     parts = _read_target_and_parameters(target, gamma=gamma, nu=nu, alpha=alpha, beta=beta)
-    simple = all(part.dtype == torch.float32 and can_inspect(part) for part in parts)
+    simple = all(part.dtype == torch.float32 and can_inspect_array(part) for part in parts)
     if simple and weights is None and reduction == "mean":
         total: Tensor = _EvidentialLoss.apply(*torch.broadcast_tensors(*parts))  # type: ignore[no-untyped-call]
         return total / len(parts[-1])

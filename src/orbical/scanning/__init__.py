@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .description import describe_data, plain_setting
 from .engine import scan
-from .forward_passes import Sweep, errors_in, refuse_faults
+from .forward_passes import Sweep, errors_in_pass, refuse_faults_of_pass
 from .progress import scan_progress_bar
 from .recipe import Recipe, checked_data, plan
 from .units import Runner, ready_scan_units

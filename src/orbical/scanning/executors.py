@@ -24,7 +24,7 @@ from ..errors import InputError, ModelError
 from ..store import ArraySpec, Record
 from . import workers
 from .recipe import Recipe
-from .recipe_tickets import Ticket, forget_other_recipes, spilled_recipe
+from .recipe_tickets import Ticket, forget_other_tickets, spilled_recipe
 
 if TYPE_CHECKING:
     from ..store import Store
@@ -160,7 +160,7 @@ class Remote:
     ) -> None:
         """Run units, in any order."""
         assert store.path is not None
-        forget_other_recipes(self._ticket, store.path)
+        forget_other_tickets(self._ticket, store.path)
         out = store.path.absolute()
 
         def call(chunk: int) -> tuple[Any, ...]:

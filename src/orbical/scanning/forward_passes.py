@@ -174,11 +174,11 @@ class Sweep:
                 outputs = self.read(name, raw, moved, elements)
                 failures = {
                     (start + place // samples, place % samples): why
-                    for place, why in errors_in(raw).items()
+                    for place, why in errors_in_pass(raw).items()
                 }
                 kept = None
                 if "outputs" in self.keep:
-                    kept = split_leading(only_tensor(name, raw), len(elements), samples)
+                    kept = split_leading(only_tensor_of_pass(name, raw), len(elements), samples)
                 faults = self.task.faults(outputs)
                 yield name, _Pass(elements, defect, outputs, faults, failures, kept)
             start += len(elements)
@@ -388,7 +388,7 @@ class Unit:
         if self.doubt is not None and bool(self.doubt):
             action.check_values(self.batch, first_sample)
         for name, faults in self.broken.items():
-            refuse_faults(f"model {name!r}", faults, group, self.batch, first_sample)
+            refuse_faults_of_pass(f"model {name!r}", faults, group, self.batch, first_sample)
 
 
 def _if_gray(inputs: Tree) -> str:
@@ -440,7 +440,7 @@ def _places(raw: object) -> Iterator[int]:
             yield leaf.data_ptr()
 
 
-def refuse_faults(
+def refuse_faults_of_pass(
     model: str, faults: dict[str, Tensor], group: Group, batch: Tree, first_sample: int = 0
 ) -> None:
     """Refuse outputs that cannot be used: because of the data, if these are not finite.
@@ -462,7 +462,7 @@ def refuse_faults(
             raise ModelError(f"{model}: {fault} for {where}")
 
 
-def errors_in(raw: object) -> dict[int, str]:
+def errors_in_pass(raw: object) -> dict[int, str]:
     """Return the errors of a raw output, by position in the batch."""
     return raw.errors if isinstance(raw, PartialOutputs) else {}
 
@@ -475,7 +475,7 @@ def without_failed(faults: dict[str, Tensor], failures: Failures) -> dict[str, T
     return faults
 
 
-def only_tensor(name: str, raw: object) -> Tensor:
+def only_tensor_of_pass(name: str, raw: object) -> Tensor:
     """Check that a raw output is one tensor, so that it can be stored."""
     if not isinstance(raw, Tensor):
         raise ModelError(

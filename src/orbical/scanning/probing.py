@@ -21,9 +21,9 @@ from ..tasks import ACTION_DEFECT, Task
 from .forward_passes import (
     Sweep,
     copied_inputs,
-    errors_in,
-    only_tensor,
-    refuse_faults,
+    errors_in_pass,
+    only_tensor_of_pass,
+    refuse_faults_of_pass,
     without_failed,
 )
 from .recipe import Recipe
@@ -45,9 +45,9 @@ def probe_model_for_scan(sweep: Sweep, name: str, first: Tree, target: Tensor | 
     count = len(next(leaves(first)))
     raw = sweep.answer(name, inputs)
     orbits = sweep.read(name, raw, moved, elements)
-    failed = {divmod(place, count): why for place, why in errors_in(raw).items()}
+    failed = {divmod(place, count): why for place, why in errors_in_pass(raw).items()}
     faults = without_failed(sweep.task.faults(orbits), failed)
-    refuse_faults(f"model {name!r}", faults, sweep.group, first)
+    refuse_faults_of_pass(f"model {name!r}", faults, sweep.group, first)
     outputs = copied_inputs(flatten_leading(orbits))  # a model may reuse their memory
     try:
         sweep.task.check_outputs(sweep.group, outputs)
@@ -186,7 +186,7 @@ def _warn_of_probed_probabilities(sweep: Sweep, name: str, raw: object) -> None:
         )
 
 
-def array_specs(
+def probed_array_specs(
     sweep: Sweep, samples: Samples, target: Tensor | None, probes: Json
 ) -> dict[str, ArraySpec]:
     """Return the shape and type of every array, from summaries of the probes.
@@ -258,7 +258,7 @@ def _specs_of_probed_model(
         about = variable.attributes | ({CLASSES: count} if counted else {})
         specs[name] = ArraySpec(dims, shape, _dtype(values), about)
     if "outputs" in sweep.keep:
-        raw = only_tensor(model, probe["raw"])
+        raw = only_tensor_of_pass(model, probe["raw"])
         tail = tuple(raw.shape[1:])
         dims = ("model", "sample", "element", *(f"output_{i}" for i in range(len(tail))))
         shape = (models, number, size, *tail)

@@ -67,7 +67,7 @@ class Ticket:
 def spilled_recipe(recipe: Recipe, out: Path) -> Iterator[Ticket]:
     """Write a recipe beside the store, where its workers find it, for as long as a scan runs."""
     folder = out.absolute().with_name(f"{_prefix(out)}{uuid.uuid4().hex}")
-    ticket = Ticket(folder, str(Path.cwd()), worker_versions())
+    ticket = Ticket(folder, str(Path.cwd()), ticket_versions())
     try:
         with explained_store_errors(repr(str(out)), "cannot be created"):
             if not is_remote(out):
@@ -85,7 +85,7 @@ def spilled_recipe(recipe: Recipe, out: Path) -> Iterator[Ticket]:
         ticket.forget()
 
 
-def forget_other_recipes(ticket: Ticket, out: Path) -> None:
+def forget_other_tickets(ticket: Ticket, out: Path) -> None:
     """Delete recipes of scans that were killed; the store is locked by this one."""
     if not is_remote(out):  # where nothing is locked, others may be in use
         for folder in out.absolute().parent.glob(f"{_prefix(out)}*"):
@@ -93,7 +93,7 @@ def forget_other_recipes(ticket: Ticket, out: Path) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def worker_versions() -> tuple[tuple[str, str], ...]:
+def ticket_versions() -> tuple[tuple[str, str], ...]:
     """Return the versions that processes of one scan must share, for equal bits."""
     python = ".".join(map(str, sys.version_info[:2]))  # cloudpickle sends bytecode
     known = scan_versions()

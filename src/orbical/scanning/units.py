@@ -28,9 +28,9 @@ from .description import (
 from .forward_passes import Sweep, Unit
 from .probing import (
     PROBE_ELEMENTS,
-    array_specs,
     input_fields,
     probe_model_for_scan,
+    probed_array_specs,
     truth_arrays,
     truth_specs,
 )
@@ -67,7 +67,7 @@ class Runner:
     def specs(self) -> dict[str, ArraySpec]:
         """The arrays of the results."""
         recipe, target = self.recipe, self.recipe.first_target
-        specs = array_specs(self.sweep, recipe.samples, target, self.probes)
+        specs = probed_array_specs(self.sweep, recipe.samples, target, self.probes)
         if recipe.units_hold_targets and target is not None:
             specs |= truth_specs(recipe.task, target, len(recipe.samples))
         return specs

@@ -24,7 +24,7 @@ from ..errors import InputError, MissingExtra, ModelError, OrbicalError, StoreEr
 from ..store import ArraySpec, ModelEntry, Record
 from .description import described_models, same_model
 from .recipe import PROBE_SAMPLES, Recipe
-from .recipe_tickets import Ticket, worker_versions
+from .recipe_tickets import Ticket, ticket_versions
 from .units import Runner, commit_scan_unit, ready_scan_units, run_unit
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ def _named_worker_errors() -> Iterator[None]:
 
 
 def _check_worker_versions(ticket: Ticket) -> None:
-    for (name, theirs), (_, own) in zip(ticket.versions, worker_versions(), strict=True):
+    for (name, theirs), (_, own) in zip(ticket.versions, ticket_versions(), strict=True):
         if theirs != own:
             raise InputError(
                 "executor",

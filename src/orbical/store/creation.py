@@ -25,7 +25,7 @@ from .file_access import (
 from .layout import (
     ArraySpec,
     Fixed,
-    consolidated,
+    consolidated_metadata,
     data_attributes,
     fixed_arrays,
     fixed_metadata,
@@ -117,7 +117,9 @@ def _filled_on_creation(
     document = {
         "attributes": {**attributes, RECORD: json.dumps(about)},
         "zarr_format": 3,
-        "consolidated_metadata": consolidated({**results, **once, "group": group_metadata(group)}),
+        "consolidated_metadata": consolidated_metadata(
+            {**results, **once, "group": group_metadata(group)}
+        ),
         "node_type": "group",
     }
     store = Store(files, document)

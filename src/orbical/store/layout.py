@@ -230,7 +230,7 @@ def group_metadata(group: Group) -> Json:
     return {
         "attributes": {"group": json.dumps(about)},
         "zarr_format": 3,
-        "consolidated_metadata": consolidated({}),
+        "consolidated_metadata": consolidated_metadata({}),
         "node_type": "group",
     }
 
@@ -241,7 +241,7 @@ def _part(stored: object) -> np.ndarray:
     return values if values.dtype.kind in "fiub" else np.array(values.tolist())
 
 
-def consolidated(metadata: Json) -> Json:
+def consolidated_metadata(metadata: Json) -> Json:
     """Return the metadata of all that is in a folder, as its root has them for xarray."""
     order = sorted(metadata, key=lambda name: (name.count("/"), name))
     every = {name: metadata[name] for name in order}

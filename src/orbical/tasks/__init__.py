@@ -12,8 +12,8 @@ from ._maps import (
     UNSEEN,
     Places,
     chosen_map_slices,
+    map_middle,
     map_slices_at,
-    middle_of,
     reduced_label_maps,
     slice_picture,
 )

@@ -103,7 +103,7 @@ class MapTask(Task):
         return reference if self.window is None else central_image(reference, self.window)
 
 
-def vector_lengths(vectors: Tensor) -> Tensor:
+def vector_map_lengths(vectors: Tensor) -> Tensor:
     """Return the lengths of vectors `[K, B, C, ...]`.
 
     `norm` along another dimension than the last takes ten times as long on a CPU.
@@ -136,7 +136,7 @@ def seen_map_mean(fields: Tensor, weights: Tensor, valid: Tensor | None) -> Tens
     return (share * fields).sum(0) / share.sum(0).clamp_min(1e-12)
 
 
-class RunningMean:
+class RunningMapMean:
     """The mean of un-transformed maps `[K, B, C, ...]` that come block by block, and their spread.
 
     No map is kept: sums are relative to what the first element that sees a pixel says there, so
@@ -254,7 +254,7 @@ def slice_picture(volumes: Tensor, empty: float, side: int = MAP_SIDE) -> Tensor
     return _joined_map_slices([_chosen(part, size) for part, size in parts], empty)
 
 
-def middle_of(sides: tuple[int, ...]) -> Places:
+def map_middle(sides: tuple[int, ...]) -> Places:
     """Return the depth, row and column of the middle slices."""
     depth, row, column = (side // 2 for side in sides)
     return depth, row, column
@@ -262,7 +262,7 @@ def middle_of(sides: tuple[int, ...]) -> Places:
 
 def chosen_map_slices(volumes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return three slices of `[..., D, H, W]`: row x column, row x depth, depth x column."""
-    depth, row, column = _SLICES.get() or middle_of(volumes.shape[-3:])
+    depth, row, column = _SLICES.get() or map_middle(volumes.shape[-3:])
     across = volumes[..., column].transpose(-2, -1)
     return volumes[..., depth, :, :], across, volumes[..., row, :]
 
@@ -318,7 +318,7 @@ _STEPS = 2**24
 _COPIES = 32  # the threads of an accelerator that work in step
 
 
-class Tally(NamedTuple):
+class MapTally(NamedTuple):
     """Sums over the judged pixels of each view: by class `[K, B, C]`, by bin `[K, B, 15]`.
 
     Attributes:
@@ -335,7 +335,9 @@ class Tally(NamedTuple):
     bins: dict[str, Tensor]
 
 
-def tally(sure: Tensor, predicted: Tensor, truth: Tensor, judged: Tensor, classes: int) -> Tally:
+def map_tally(
+    sure: Tensor, predicted: Tensor, truth: Tensor, judged: Tensor, classes: int
+) -> MapTally:
     """Sum what judged pixels `[K, B, ...]` amount to, each pixel in one cell for all of it.
 
     Bins are `(lo, hi]`, the first closed at 0, as in `orbical.calibration`: no number in single
@@ -344,10 +346,10 @@ def tally(sure: Tensor, predicted: Tensor, truth: Tensor, judged: Tensor, classe
     an accelerator repeats its results.
 
     >>> maps = torch.tensor([[[0, 1, 1, 1]]])
-    >>> found = tally(maps / 2, maps, torch.tensor([[[0, 0, 1, 1]]]), maps >= 0, 2)
+    >>> found = map_tally(maps / 2, maps, torch.tensor([[[0, 0, 1, 1]]]), maps >= 0, 2)
     >>> found.both.tolist(), found.either.tolist(), found.region.tolist()
     ([[[1, 2]]], [[[2, 3]]], [[[0.0, 0.5]]])
-    >>> tally(0.9 + 0.0 * maps, maps, 0 * maps, maps < 2, 2).bins["sample_ece"]
+    >>> map_tally(0.9 + 0.0 * maps, maps, 0 * maps, maps < 2, 2).bins["sample_ece"]
     tensor([[0.6500]])
     """
     sure = sure.nan_to_num(0.0)
@@ -367,11 +369,11 @@ def tally(sure: Tensor, predicted: Tensor, truth: Tensor, judged: Tensor, classe
     apart = (bins["pixel_correct"] - bins["pixel_confidence"]).abs().sum(-1)
     bins["sample_ece"] = apart / bins["pixel_count"].sum(-1)
     region = total.sum((-2, -1)).float() / _STEPS / said
-    return Tally(both, said + true - both, region, bins)
+    return MapTally(both, said + true - both, region, bins)
 
 
-def tally_variables(places: str, view: str) -> dict[str, Variable]:
-    """Declare the bins of a `Tally` of pixels or points, and the calibration error of a view."""
+def map_tally_variables(places: str, view: str) -> dict[str, Variable]:
+    """Declare the bins of a `MapTally` of pixels or points, and the calibration error of a view."""
     summed = f"of the {places} in bins of confidence"
     error = f"expected calibration error of the {places} of one {view}"
     return {
@@ -382,7 +384,7 @@ def tally_variables(places: str, view: str) -> dict[str, Variable]:
     }
 
 
-def class_votes(winners: Tensor, valid: Tensor | None, classes: int) -> Tensor:
+def map_class_votes(winners: Tensor, valid: Tensor | None, classes: int) -> Tensor:
     """Count how often each class wins at each place, `[B, C, places]`, from `[K, B, ...]`.
 
     `valid` is `[K, ...]`, or `[K, B, ...]`.
@@ -406,7 +408,7 @@ def map_vote_disagreement(votes: Tensor) -> dict[str, Tensor]:
     them, and the share of pairs of elements that disagree.
 
     >>> winners = torch.tensor([[[[0, 1]]], [[[0, 0]]], [[[0, 0]]]])
-    >>> shares = map_vote_disagreement(class_votes(winners, None, 2))
+    >>> shares = map_vote_disagreement(map_class_votes(winners, None, 2))
     >>> {name: round(float(share), 3) for name, share in shares.items()}
     {'changed_pixels': 0.5, 'changed_pairs': 0.333}
     """

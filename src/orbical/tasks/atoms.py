@@ -129,7 +129,7 @@ class Atoms(Task):
         for name, values in truth.items():
             if name == "forces" and isinstance(values, list) and all(map(np.shape, values)):
                 values = np.concatenate(values)  # one array for each molecule
-            given = reading.as_truth(values, name="truth")
+            given = reading.read_truth(values, name="truth")
             if name == "forces" and given.ndim == 2 and len(given) == int(mask.sum()):
                 given = to_padded(given.double(), mask, torch.nan)  # of a ragged batch
             fitted = shaped_quantity(name, given.double(), count)
@@ -142,7 +142,7 @@ class Atoms(Task):
 
     def check_target(self, target: object, count: int) -> Tensor:
         """Check rows `[N, D]` of the quantities, NaN where they are not known."""
-        rows = reading.as_truth(target, count, "truth")
+        rows = reading.read_truth(target, count, "truth")
         if rows.ndim != 2 or not self._output.fits(rows.shape[1]):
             raise InputError("truth", f"a dictionary of {', '.join(self.quantities)}", rows)
         if bool(rows.isinf().any()):

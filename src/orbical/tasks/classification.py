@@ -51,7 +51,7 @@ class ClassTask(Task):
         check_name("outputs", outputs, OUTPUTS)
         super().__init__(input, output, read)
         self.outputs = outputs
-        self.classes = reading.class_names(classes)
+        self.classes = reading.read_class_names(classes)
 
     def check_classes(self, count: int, largest: int = -1, remedy: str = "") -> None:
         """Check that each of the model's classes has a name, and that the largest label is one."""
@@ -200,7 +200,7 @@ class Classification(SampleClassTask):
 
     def check_target(self, target: object, count: int) -> Tensor:
         """Check class indices `[N]` or `[N, 1]`."""
-        labels = reading.class_indices(target, count, 1, -1, "integers of shape (N,)").long()
+        labels = reading.read_class_indices(target, count, 1, -1, "integers of shape (N,)").long()
         if count and int(labels.min()) < 0:
             raise InputError("labels", "class indices from 0", int(labels.min()))
         return labels
@@ -245,7 +245,7 @@ class Classification(SampleClassTask):
 def class_probabilities(given: Tensor, outputs: str) -> Tensor:
     """Return the probabilities `[N, C, ...]` of what a model gives, or refuse what is none."""
     of_logits = outputs == "logits"
-    given = both_classes(reading.single_or_double(given), logits=of_logits, axis=1)
+    given = both_classes(reading.read_precision(given), logits=of_logits, axis=1)
     if of_logits:
         return given.softmax(1)
     total = given.sum(1)

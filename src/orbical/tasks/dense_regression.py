@@ -19,9 +19,9 @@ from ._maps import (
     reduced_mean_maps,
     reduced_value_maps,
     seen_map_mean,
-    vector_lengths,
+    vector_map_lengths,
 )
-from .reading import as_truth, output_of, wrong_output, wrong_truth
+from .reading import read_output, read_truth, wrong_output, wrong_truth
 from .task import About, Move, Orbit, Reader, Results, Variable, per_element, per_sample
 from .uncertainties import uncertain_outputs
 
@@ -110,7 +110,7 @@ class DenseRegression(MapTask):
         parts = uncertain_outputs(self.picked(raw), self.uncertainty)
         found = {name: self._as_maps(part) for name, part in parts.items()}
         mean = found["mean"]
-        output_of(mean, "maps", "sample", "component", *self._sides)
+        read_output(mean, "maps", "sample", "component", *self._sides)
         many = getattr(self.output, "widths", mean.shape[1:2])
         if self.representation != "trivial" and mean.shape[1] not in many:
             some = " or ".join(map(str, many))
@@ -134,7 +134,7 @@ class DenseRegression(MapTask):
 
     def check_target(self, target: object, count: int) -> Tensor:
         """Check maps `[N, C, ...]` or `[N, ...]`, in which NaN is unknown."""
-        maps: Tensor = as_truth(target, count)
+        maps: Tensor = read_truth(target, count)
         maps = self._as_maps(maps if maps.is_floating_point() else maps.float())
         if maps.ndim != 2 + len(self._sides) or maps.is_complex():
             raise wrong_truth(f"maps [sample, component, {', '.join(self._sides)}]", maps)
@@ -233,22 +233,22 @@ class DenseRegression(MapTask):
             apart = (outputs - reference).abs_()
             return apart[:, :, 0] if apart.shape[2] == 1 else apart.mean(2)
         if self.representation == "vector":
-            return vector_lengths(outputs - reference)
+            return vector_map_lengths(outputs - reference)
         a, b = (
-            part / vector_lengths(part)[:, :, None].clamp_min(torch.finfo(outputs.dtype).tiny)
+            part / vector_map_lengths(part)[:, :, None].clamp_min(torch.finfo(outputs.dtype).tiny)
             for part in (outputs, reference)
         )
-        return torch.rad2deg(2 * torch.atan2(vector_lengths(a - b), vector_lengths(a + b)))
+        return torch.rad2deg(2 * torch.atan2(vector_map_lengths(a - b), vector_map_lengths(a + b)))
 
     def _shown(self, maps: Tensor) -> Tensor:
         """Return one number for each pixel of `[K, B, C, ...]`, to be drawn."""
         if self.representation == "trivial":
             return maps[:, :, 0]
         if self.representation == "vector":
-            return vector_lengths(maps)
+            return vector_map_lengths(maps)
         if maps.shape[2] == 2:  # a direction in the plane
             return torch.rad2deg(torch.atan2(-maps[:, :, 1], maps[:, :, 0]))
-        return torch.rad2deg(torch.atan2(vector_lengths(maps[:, :, :2]), maps[:, :, 2].abs()))
+        return torch.rad2deg(torch.atan2(vector_map_lengths(maps[:, :, :2]), maps[:, :, 2].abs()))
 
     def _as_maps(self, values: Tensor) -> Tensor:
         """Return maps `[N, ...]` of one component as `[N, 1, ...]`, and others as they are."""

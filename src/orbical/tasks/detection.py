@@ -23,10 +23,10 @@ from .detection_matching import (
     box_area,
     clipped_boxes,
     detection_pairs,
+    detection_set_measures,
     inverted_detection_boxes,
     iou,
     key_measures,
-    set_measures,
     visible_area,
 )
 from .task import SHARE, Reader, Results, Task, Variable, per_element
@@ -123,7 +123,7 @@ class Detection(Task):
         read: Reader | None = None,
     ) -> None:
         window = Window(128) if input is None else as_action(input)
-        self.size = reading.size_of_view(size, window)
+        self.size = reading.read_view_size(size, window)
         super().__init__(window, Boxes(*self.size), read)
         self.choose_score(score, SCORES)
         self.threshold = float(real_number("threshold", threshold, "in [0, 1]"))
@@ -131,7 +131,7 @@ class Detection(Task):
         self.score_meaning += f" at IoU {self.threshold:g}" * of_set
         self.confident = float(real_number("confident", confident, "in [0, 1]"))
         self.most = whole_number("most", most, 1)
-        self.classes = reading.class_names(classes)
+        self.classes = reading.read_class_names(classes)
 
     @property
     def input_view(self) -> str:
@@ -157,7 +157,7 @@ class Detection(Task):
 
     def check_target(self, target: object, count: int) -> Tensor:
         """Check objects `[N, T, 5]`, the first of each sample its key object."""
-        objects = reading.as_truth(read_true_objects(target), count, "objects")
+        objects = reading.read_truth(read_true_objects(target), count, "objects")
         if objects.ndim != 3 or objects.shape[-1] != 5 or not objects.is_floating_point():
             raise InputError(
                 "objects",
@@ -233,7 +233,7 @@ class Detection(Task):
         return of_key if self.chosen in of_key else of_key | self._set_measures(found, pairing)
 
     def _set_measures(self, found: Detections, pairing: Pairing) -> Results:
-        return set_measures(found, pairing, self.threshold, self.confident)
+        return detection_set_measures(found, pairing, self.threshold, self.confident)
 
     def extras(self, outputs: Tensor, target: Tensor | None, elements: Elements) -> Results:
         """Return the detections, and with a truth all their scores."""
@@ -345,7 +345,7 @@ def read_detections(given: object, most: int) -> Detections:
                 [-1., -1.]])
     """
     box, confidence, label = _detection_parts(given)
-    box, confidence = reading.single_or_double(box), reading.single_or_double(confidence)
+    box, confidence = reading.read_precision(box), reading.read_precision(confidence)
     label = label.to(box.dtype)
     absent = (label < 0) | (confidence == 0)
     # Invalid values are left for `faults` to find, in front: a class that is not a number as NaN, a

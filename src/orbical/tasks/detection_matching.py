@@ -319,7 +319,7 @@ def detection_scores(
     }
 
 
-def set_measures(
+def detection_set_measures(
     found: Detections, pairing: Pairing, threshold: float, confident: float
 ) -> dict[str, Tensor]:
     """Return what `[...]` is measured of all detections, of which `box_correct` is `[..., M]`."""

@@ -11,8 +11,8 @@ from .. import actions
 from ..actions import Action, ActionTree
 from ..errors import InputError
 from ..groups import Elements
-from ._maps import MAP, MapTask, map_block_means, masked_map_mean, vector_lengths
-from .reading import as_truth, output_of, wrong_truth
+from ._maps import MAP, MapTask, map_block_means, masked_map_mean, vector_map_lengths
+from .reading import read_output, read_truth, wrong_truth
 from .task import Reader, Results, Variable, per_element
 
 MAP_SIZE = 16
@@ -82,11 +82,13 @@ class Flow(MapTask):
 
     def read(self, raw: object, outputs: str | None = None) -> Tensor:
         """Read displacements `[N, 2, H, W]`."""
-        return output_of(self.picked(raw), "displacements", "sample", "2", "row", "column").float()
+        return read_output(
+            self.picked(raw), "displacements", "sample", "2", "row", "column"
+        ).float()
 
     def check_target(self, target: object, count: int) -> Tensor:
         """Check true displacements `[N, 2, H, W]`."""
-        flow = as_truth(target, count)
+        flow = read_truth(target, count)
         if flow.ndim != 4 or flow.shape[1] != 2 or not flow.is_floating_point():
             raise wrong_truth("floating-point displacements [sample, 2, row, column]", flow)
         if actions.nonfinite_sample(flow) is not None:
@@ -117,7 +119,7 @@ class Flow(MapTask):
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
         """Return the mean end-point error over valid pixels, in the window if there is one."""
-        return masked_map_mean(vector_lengths(outputs - self.in_view(reference)), valid)
+        return masked_map_mean(vector_map_lengths(outputs - self.in_view(reference)), valid)
 
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
         """Return the mean squared distance over valid pixels, so that the gap is in pixels."""
@@ -130,15 +132,15 @@ class Flow(MapTask):
         if target is not None:
             truth = self.output.move(elements, target[None]).expand_as(outputs)
             seen = self.output.valid(elements, target)
-            error = vector_lengths(outputs - truth)
+            error = vector_map_lengths(outputs - truth)
             extras["rmse"] = masked_map_mean(error.square(), seen).sqrt()
-            extras["angular_error"] = masked_map_mean(angle_between(outputs, truth), seen)
+            extras["angular_error"] = masked_map_mean(flow_angle(outputs, truth), seen)
             extras["truth_map"] = _block_vectors(truth, seen)
             extras["error_map"] = map_block_means(error, seen, MAP_SIZE)
         return extras
 
 
-def angle_between(flow: Tensor, truth: Tensor) -> Tensor:
+def flow_angle(flow: Tensor, truth: Tensor) -> Tensor:
     """Return the angle in degrees between (u, v, 1) of two flows.
 
     The third component, one frame, makes the angle of two still pixels 0 (Barron, Fleet and
@@ -153,7 +155,7 @@ def angle_between(flow: Tensor, truth: Tensor) -> Tensor:
 
     Example:
         >>> still, right = torch.zeros(1, 1, 2, 1, 1), torch.eye(2)[:1].reshape(1, 1, 2, 1, 1)
-        >>> round(float(angle_between(still, right)), 3)
+        >>> round(float(flow_angle(still, right)), 3)
         45.0
     """
     dot = 1 + (flow * truth).sum(2)

@@ -99,7 +99,7 @@ class KeyPoints(Task):
         read: Reader | None = None,
     ) -> None:
         given = Images() if input is None else input
-        self.size = reading.size_of_view(size, given)
+        self.size = reading.read_view_size(size, given)
         super().__init__(given, PixelPoints(*self.size, swaps), read)
         self.choose_score(score, SCORES)
         self.swaps = None if swaps is None else checked_swaps(swaps)
@@ -121,8 +121,8 @@ class KeyPoints(Task):
         if isinstance(given, Mapping):
             scores = given.get("scores", given.get("keypoint_scores"))
             given = given.get("keypoints", given)
-        given = reading.single_or_double(
-            reading.output_of(given, "points", "sample", "point", "2 or 3")
+        given = reading.read_precision(
+            reading.read_output(given, "points", "sample", "point", "2 or 3")
         )
         scores = given[..., 2] if scores is None and given.shape[-1] == 3 else scores
         found = {"points": given[..., :2]}
@@ -130,7 +130,7 @@ class KeyPoints(Task):
             if not reading.is_real(scores) or scores.shape != given.shape[:2]:
                 expected = f"a confidence of each point, {tuple(given.shape[:2])}"
                 raise reading.wrong_output(expected, reading.described_value(scores))
-            found["confidence"] = reading.single_or_double(scores)
+            found["confidence"] = reading.read_precision(scores)
         self._check_predicted(given.shape[1])
         return found
 
@@ -150,7 +150,7 @@ class KeyPoints(Task):
 
     def check_target(self, target: object, count: int) -> Tensor:
         """Check points, and return (x, y, visibility), NaN where they are not labeled."""
-        points = reading.as_truth(target, count)
+        points = reading.read_truth(target, count)
         points = points if points.is_floating_point() else points.double()
         if points.ndim != 3 or points.shape[-1] not in (2, 3):
             expected = "points [sample, point, 3] (x, y, visibility) or [sample, point, 2]"

@@ -86,8 +86,8 @@ class MultiLabel(SampleClassTask):
 
     def read(self, raw: object, outputs: str | None = None) -> Tensor:
         """Read the probabilities of labels, `[N, K]`."""
-        given = reading.output_of(self.picked(raw), "a number for each label,", "sample", "label")
-        given = reading.single_or_double(given)
+        given = reading.read_output(self.picked(raw), "a number for each label,", "sample", "label")
+        given = reading.read_precision(given)
         if (outputs or self.outputs) == "logits":
             return given.sigmoid()
         if bool(((given < -1e-6) | (given > 1 + 1e-6)).any()):
@@ -97,7 +97,7 @@ class MultiLabel(SampleClassTask):
 
     def check_target(self, target: object, count: int) -> Tensor:
         """Check labels `[N, K]` of 0, 1 and, where unknown, NaN."""
-        labels = reading.as_truth(target, count)
+        labels = reading.read_truth(target, count)
         if labels.ndim != 2 or labels.is_complex() or labels.shape[1] == 0:
             remedy = "for one class of each sample use task='classification'"
             raise reading.wrong_truth("0 or 1 for each label, [sample, label]", labels, remedy)

@@ -13,9 +13,9 @@ from ..actions import Action, ActionTree
 from ..errors import InputError
 from ..groups import Elements
 from . import point_samples
-from ._maps import class_votes, map_vote_disagreement, tally, tally_variables
+from ._maps import map_class_votes, map_tally, map_tally_variables, map_vote_disagreement
 from .classification import ClassTask, class_probabilities
-from .reading import check_as_predicted, class_indices, output_of, single_or_double
+from .reading import check_as_predicted, read_class_indices, read_output, read_precision
 from .task import SHARE, Orbit, Reader, Results, Variable, per_element, per_sample
 
 UNLABELED = -1
@@ -93,7 +93,7 @@ class PointClassification(ClassTask):
     def check_target(self, target: object, count: int) -> Tensor:
         """Check class indices `[N, n]`; -1 marks points that are not judged."""
         expected = "integers [sample, point], -1 for points that are not judged"
-        labels = class_indices(target, count, 2, -1, expected)
+        labels = read_class_indices(target, count, 2, -1, expected)
         if labels.numel() and int(labels.min()) < UNLABELED:
             raise InputError("labels", "class indices from 0, or -1", int(labels.min()))
         return labels.to(torch.int16)
@@ -108,13 +108,11 @@ class PointClassification(ClassTask):
 
     def read(self, raw: object, outputs: str | None = None) -> dict[str, Tensor]:
         """Read class probabilities `[N, n, C]`."""
-        given = output_of(self.picked(raw), "class scores", "sample", "point", "class")
+        given = read_output(self.picked(raw), "class scores", "sample", "point", "class")
         kind = outputs or self.outputs
         if kind == "probabilities" and given.shape[-1] > 1:
             # Zeros are padding; at a real point, NaN is refused once the mask is known.
-            given = single_or_double(given).masked_fill(
-                (given == 0).all(-1, keepdim=True), torch.nan
-            )
+            given = read_precision(given).masked_fill((given == 0).all(-1, keepdim=True), torch.nan)
         found = class_probabilities(given.movedim(-1, 1), kind).movedim(1, -1)
         self.check_classes(found.shape[-1])
         return {"probabilities": found}
@@ -163,7 +161,7 @@ class PointClassification(ClassTask):
             "consensus": self.reference(orbit.consensus),
             "consensus_probabilities": orbit.consensus,
             **map_vote_disagreement(
-                class_votes(orbit.home.argmax(-1), there, orbit.answers.shape[-1])
+                map_class_votes(orbit.home.argmax(-1), there, orbit.answers.shape[-1])
             ),
         }
 
@@ -182,7 +180,7 @@ class PointClassification(ClassTask):
         truth = self.output.move(elements, target[None]).long()
         judged = mask & (truth >= 0)
         right = (winners == truth).to(sure)
-        both, either, _, bins = tally(sure, winners, truth, judged, answers.shape[-1])
+        both, either, _, bins = map_tally(sure, winners, truth, judged, answers.shape[-1])
         return found | {
             "point_correct": right.where(judged, torch.nan),
             "class_iou": both / either,  # 0 / 0 is NaN: it does not occur
@@ -204,5 +202,5 @@ _LABELED = {
     "point_correct": per_element("1 if correct, 0 if not, NaN if not judged", "point"),
     "class_iou": per_element("intersection over union of each class", "class", **SHARE),
     "mean_iou": per_element("mean intersection over union of the classes that occur", **SHARE),
-    **tally_variables("points", "sample"),
+    **map_tally_variables("points", "sample"),
 }

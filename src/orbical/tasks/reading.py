@@ -13,7 +13,7 @@ from ..actions import Window
 from ..errors import InputError, ModelError
 
 
-def as_truth(target: object, count: int | None = None, name: str = "labels") -> Tensor:
+def read_truth(target: object, count: int | None = None, name: str = "labels") -> Tensor:
     """Return targets as a tensor, of `count` samples where that is known."""
     values = as_array(name, target)
     if count is not None and (values.ndim == 0 or len(values) != count):
@@ -22,9 +22,9 @@ def as_truth(target: object, count: int | None = None, name: str = "labels") -> 
     return values
 
 
-def class_indices(target: object, count: int, dims: int, axis: int, expected: str) -> Tensor:
+def read_class_indices(target: object, count: int, dims: int, axis: int, expected: str) -> Tensor:
     """Return true classes in `dims` dimensions, or with one more, an `axis` of length 1."""
-    labels = as_truth(target, count)
+    labels = read_truth(target, count)
     further = labels.ndim == dims + 1
     if further and labels.shape[axis] == 1:
         labels, further = labels.squeeze(axis), False
@@ -42,7 +42,7 @@ def check_as_predicted(
         raise InputError(argument, f"{expected}, as the model predicts", true)
 
 
-def class_names(classes: object) -> list[str] | None:
+def read_class_names(classes: object) -> list[str] | None:
     """Check the names of classes, in the order of their indices."""
     if classes is None:
         return None
@@ -72,12 +72,12 @@ def how_to_read(given: object) -> str:
     )
 
 
-def output_of(given: object, what: str, *dims: str) -> Tensor:
+def read_output(given: object, what: str, *dims: str) -> Tensor:
     """Return a model output with these dimensions, or raise; some have a size, none is empty.
 
-    >>> output_of(torch.zeros(5, 2), "positions", "sample", "2").shape
+    >>> read_output(torch.zeros(5, 2), "positions", "sample", "2").shape
     torch.Size([5, 2])
-    >>> output_of(torch.zeros(5, 3), "positions", "sample", "2")
+    >>> read_output(torch.zeros(5, 3), "positions", "sample", "2")
     Traceback (most recent call last):
     orbical.errors.ModelError: model output: expected positions [sample, 2], got float32 of ...
     """
@@ -88,7 +88,7 @@ def output_of(given: object, what: str, *dims: str) -> Tensor:
     raise unreadable_output(given, f"{what} [{', '.join(dims)}]")
 
 
-def size_of_view(size: object, input: object) -> tuple[int, int]:
+def read_view_size(size: object, input: object) -> tuple[int, int]:
     """Return the height and width of the view that boxes and points lie in, or raise."""
     if size is None and isinstance(input, Window):
         return input.size, input.size
@@ -120,7 +120,7 @@ def wrong_truth(expected: str, given: Tensor, remedy: str = "") -> InputError:
     return InputError("labels", expected, described_value(given), remedy=remedy)
 
 
-def single_or_double(values: Tensor) -> Tensor:
+def read_precision(values: Tensor) -> Tensor:
     """Return integers and half precision as single precision, and the rest unchanged."""
     return values if values.dtype in (torch.float32, torch.float64) else values.float()
 

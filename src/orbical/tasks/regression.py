@@ -17,7 +17,7 @@ from ..actions import Action, ActionTree
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements
 from . import point_samples, uncertainties
-from .reading import as_truth, check_as_predicted, described_value, is_real, wrong_output
+from .reading import check_as_predicted, described_value, is_real, read_truth, wrong_output
 from .task import About, Move, Orbit, Reader, Results, Task, Variable, per_element, per_sample
 
 
@@ -134,7 +134,7 @@ class Regression(Task):
 
     def check_target(self, target: object, count: int) -> Tensor:
         """Check values `[N]`, `[N, d]` or `[N, n, d]`."""
-        values = as_truth(target, count)
+        values = read_truth(target, count)
         if not values.is_floating_point():
             values = values.double().float()
         values = self._as_rows(values, "labels", InputError)
@@ -319,7 +319,9 @@ class Mixed(Regression):
         if isinstance(representation, str):
             pairs = (pair.partition("=") for pair in representation.split(",") if pair.strip())
             representation = {name.strip(): kind.strip() for name, _, kind in pairs}
-        forms = {name: actions.restored_setting(form) for name, form in representation.items()}
+        forms = {
+            name: actions.restored_action_setting(form) for name, form in representation.items()
+        }
         if not forms:
             raise InputError("representation", "an output such as {'center': 'position'}", "none")
         moves = {name: _output_action_of_regression(form) for name, form in forms.items()}

@@ -18,17 +18,17 @@ from ._maps import (
     MAP,
     UNSEEN,
     MapTask,
-    RunningMean,
-    class_votes,
+    RunningMapMean,
+    map_class_votes,
+    map_tally,
+    map_tally_variables,
     map_vote_disagreement,
     masked_map_mean,
     reduced_label_maps,
     reduced_mean_maps,
-    tally,
-    tally_variables,
 )
 from .classification import ClassTask, class_probabilities
-from .reading import class_indices, output_of
+from .reading import read_class_indices, read_output
 from .task import SHARE, Along, Reader, Results, Variable, per_element, per_sample
 
 LARGEST_CLASS = 32_000
@@ -114,7 +114,7 @@ class Segmentation(MapTask, ClassTask):
 
     def read(self, raw: object, outputs: str | None = None) -> Tensor:
         """Read class probabilities `[N, C, ...]`, one map for each class."""
-        given = output_of(self.picked(raw), "class scores", "sample", "class", *self._sides)
+        given = read_output(self.picked(raw), "class scores", "sample", "class", *self._sides)
         given = class_probabilities(given, outputs or self.outputs)
         self.check_classes(given.shape[1])
         return given
@@ -122,7 +122,7 @@ class Segmentation(MapTask, ClassTask):
     def check_target(self, target: object, count: int) -> Tensor:
         """Check label maps `[N, ...]` or `[N, 1, ...]`."""
         expected = f"integer label maps [sample, {', '.join(self._sides)}]"
-        labels = class_indices(target, count, 1 + len(self._sides), 1, expected)
+        labels = read_class_indices(target, count, 1 + len(self._sides), 1, expected)
         least, most = self._range(labels, 0, LARGEST_CLASS)
         if not 0 <= least <= most <= LARGEST_CLASS:
             raise InputError(
@@ -236,7 +236,7 @@ class Segmentation(MapTask, ClassTask):
         truth = self.output.move(elements, target[None])
         inside = self.output.valid(elements, target)
         judged = self._judged(truth, inside)
-        both, either, region, bins = tally(sure, winners, truth, judged, classes)
+        both, either, region, bins = map_tally(sure, winners, truth, judged, classes)
         iou, dice = both / either, 2 * both / (either + both)  # 0 / 0 is NaN: it does not occur
         correct = (iou >= REGION_IOU).float().where(region.isfinite(), torch.nan)
         shown = (truth - UNSEEN) * judged + UNSEEN
@@ -274,7 +274,7 @@ class _SegmentsAlong(Along):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        self.mean, self.winners = RunningMean(), list[Tensor]()
+        self.mean, self.winners = RunningMapMean(), list[Tensor]()
         self.votes: Tensor | None = None
 
     def add(self, outputs: Tensor, elements: Elements) -> None:
@@ -285,7 +285,7 @@ class _SegmentsAlong(Along):
         super().add({name: found[name] for name in found.keys() - self.left_out}, elements)
         backward = elements.inverse()
         home, seen = output.move(backward, outputs), output.valid(backward, outputs)
-        cast = class_votes(_winners_of_segmentation(home, 2)[1], seen, outputs.shape[2])
+        cast = map_class_votes(_winners_of_segmentation(home, 2)[1], seen, outputs.shape[2])
         self.votes = cast if self.votes is None else self.votes + cast
         weights = self.weights[done : done + len(outputs)]
         self.mean.add(home, seen, weights, self.task.areas(outputs))
@@ -347,7 +347,7 @@ _LABELED = {
     "dice": per_element("mean Dice coefficient of the classes that occur", **SHARE),
     "class_intersection": per_element("pixels where truth and prediction agree", "class"),
     "class_union": per_element("pixels of truth or prediction", "class"),
-    **tally_variables("pixels", "image"),
+    **map_tally_variables("pixels", "image"),
     "region_confidence": per_element(f"mean confidence {_REGION}", "class", unit="share"),
     "region_correct": per_element("whether a region has an IoU of at least 0.5", "class", **SHARE),
     "truth_map": per_element("true class moved along, middle pixels of blocks", *MAP),

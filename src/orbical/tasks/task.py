@@ -388,7 +388,7 @@ class Task(WithUsage, ABC):
 
     @classmethod
     def _restored(cls, settings: Mapping[str, Any], input: Action, read: Reader | None) -> Task:
-        given = {name: actions.restored_setting(value) for name, value in settings.items()}
+        given = {name: actions.restored_action_setting(value) for name, value in settings.items()}
         return cls(input=input, read=read, **given)
 
     def common_variables(self, labeled: bool, output_dims: tuple[str, ...]) -> dict[str, Variable]:

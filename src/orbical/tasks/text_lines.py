@@ -15,7 +15,7 @@ from ..actions import ActionTree, Images, Trivial
 from ..errors import InputError, whole_number
 from ..groups import Elements
 from .answers import ANSWER, answer_codes, majority_answer
-from .reading import described_value, is_real, single_or_double, unreadable_output, wrong_output
+from .reading import described_value, is_real, read_precision, unreadable_output, wrong_output
 from .task import SHARE, Reader, Results, Task, Variable, per_element, per_sample
 
 SCORES = {"cer": "character error rate", "edit_distance": "edit distance"}
@@ -87,7 +87,7 @@ class Text(Task):
         if not is_real(sure) or sure.numel() != len(codes):
             expected = f"a confidence of each of {len(codes)} texts"
             raise wrong_output(expected, described_value(sure))
-        return {"text": codes, "confidence": single_or_double(sure).reshape(-1).cpu()}
+        return {"text": codes, "confidence": read_precision(sure).reshape(-1).cpu()}
 
     def faults(self, outputs: Tree) -> dict[str, Tensor]:
         """Mark confidences that are not between 0 and 1."""

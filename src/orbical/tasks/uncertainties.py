@@ -26,7 +26,7 @@ from torch import Tensor
 
 from ..actions import Action, Angles, Frames, Irreps, Pitch, Positions, Rows, Trivial
 from ..groups import Elements
-from .reading import described_value, is_real, single_or_double, wrong_output
+from .reading import described_value, is_real, read_precision, wrong_output
 
 FORMS = {
     "variance": ("mean", "variance"),
@@ -68,7 +68,7 @@ def uncertain_outputs(given: object, uncertainty: str | None) -> dict[str, Tenso
         if not is_real(values) or values.ndim == 0 or len(values) != len(given[names[0]]):
             expected = f"a {name} of real numbers [sample, ...]"
             raise wrong_output(expected, described_value(values))
-        parts["mean" if name in _CENTERS else name] = single_or_double(values)
+        parts["mean" if name in _CENTERS else name] = read_precision(values)
     return parts
 
 

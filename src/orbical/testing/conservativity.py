@@ -14,7 +14,7 @@ from .._trees import concatenate
 from ..errors import InputError, real_number, whole_number
 from ..groups import trivial
 from ..predictors import as_predictor
-from ..scanning import Sweep, refuse_faults
+from ..scanning import Sweep, refuse_faults_of_pass
 from ..tasks import UNITS, Atoms, Quantities, Task, as_task
 from .equivariance import with_tensors
 
@@ -281,7 +281,7 @@ def _slopes(sweep: Sweep, probe: _ConservativityProbe, step: float) -> Tensor:
 def _answers(sweep: Sweep, x: dict[str, Tensor]) -> dict[str, Tensor]:
     """Return energy, forces and stress of the samples, in double precision on the host."""
     outputs = sweep.answers(x, "model")
-    refuse_faults("model", sweep.task.faults(outputs), sweep.group, x)
+    refuse_faults_of_pass("model", sweep.task.faults(outputs), sweep.group, x)
     action = sweep.task.output
     assert isinstance(action, Quantities)
     return action.split(_on_host(sweep.task.primary(outputs)[0]))

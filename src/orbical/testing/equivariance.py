@@ -17,7 +17,7 @@ from ..data import Samples
 from ..errors import InputError, ModelError, real_number, whole_number
 from ..groups import Elements, Group, as_group, trivial
 from ..predictors import as_predictor
-from ..scanning import Sweep, refuse_faults
+from ..scanning import Sweep, refuse_faults_of_pass
 from ..tasks import Task, as_task
 
 __all__ = ["TOLERANCE", "EquivarianceError", "assert_equivariant", "equivariance_error"]
@@ -122,7 +122,7 @@ def equivariance_error(
             back = task.input.move(group.inverse(), task.input.apply(group, x))
             joined = tree_map(lambda leaf: leaf.flatten(0, 1), back)
             restored = run(trivial(), batch_size=batch_size).answers(joined, "model")
-    refuse_faults("model", task.faults(outputs), group, x)
+    refuse_faults_of_pass("model", task.faults(outputs), group, x)
     predictions = task.primary(outputs)
     upright = predictions[group.identity]
     try:

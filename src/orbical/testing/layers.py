@@ -20,7 +20,7 @@ from ..data import checked_preprocessing
 from ..errors import InputError, unknown_name, whole_number
 from ..groups import Elements, Group, trivial
 from ..predictors import as_predictor
-from ..scanning import Sweep, refuse_faults
+from ..scanning import Sweep, refuse_faults_of_pass
 from ..tasks import Task
 from .equivariance import checked_together
 
@@ -198,7 +198,7 @@ def layer_errors(
 
         def run(inputs: Tree) -> Tensor:
             outputs = sweep.answers(inputs, "model")
-            refuse_faults("model", task.faults(outputs), sweep.group, inputs)
+            refuse_faults_of_pass("model", task.faults(outputs), sweep.group, inputs)
             return task.primary(outputs)[0].double()
 
         network = _LayeredNetwork(module, run, _chosen_layers(module, layers))

@@ -187,10 +187,10 @@ def evidence_of_predictions(mean: Tensor, variance: Tensor, target: Tensor) -> E
 
         d^2 mean(q^2) / mean(q)^2,   of a Gaussian d (d + 2), with variance 8 d (d + 2) / n
     """
-    from ..measures.gaussian import vector_target, whitened
+    from ..measures.gaussian import gaussian_vector_target, gaussian_whitened
 
-    error, spread, full = vector_target(mean, variance, target)
-    distance, _ = whitened(error, spread, full)
+    error, spread, full = gaussian_vector_target(mean, variance, target)
+    distance, _ = gaussian_whitened(error, spread, full)
     size, width = error.shape[-2:]
     usual = width * (width + 2)
     kurtosis = width**2 * distance.square().mean(-1) / distance.mean(-1).square()

@@ -19,7 +19,7 @@ from torch import Tensor
 from ..._arrays import single_precision
 from ..measures.binned import bin_index, reliability
 from ..measures.smooth import smooth_ece_from_masses, smooth_ece_masses_on_grid
-from ..measures.soft import membership, soft_ece_from_sums
+from ..measures.soft import soft_ece_from_sums, soft_membership
 from ..numerics import sorting
 from ..numerics.decay_sums import decay_form
 from .levels import exact_interval_ends
@@ -338,7 +338,7 @@ def smoothed_error(cells: Cells, bandwidth: float | None = None) -> Tensor:
 
 def soft_binned_error(cells: Cells, bins: int = 15, temperature: float = 0.01) -> Tensor:
     """Return SB-ECE, the samples of a cell lying at its mean confidence."""
-    shares = membership(cells.place, bins, temperature)
+    shares = soft_membership(cells.place, bins, temperature)
     sums = (cells.count, cells.residual)
     size, gap = (torch.einsum("...g,...gb->...b", part, shares) for part in sums)
     return soft_ece_from_sums(size, gap).nan_to_num(0.0)  # where no sample was drawn

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ..._arrays import ArrayLike
 from ...errors import whole_number
-from ..measures.binned import effective_count, reliability
+from ..measures.binned import effective_bin_count, reliability
 from ..pairs.pairs_and_weights import binary_pair, sample_weights
 from ..registry import BoundMeasure, MeasureLike, OfCells, bound_measure, check_takes_weights
 from .cautions import Evidence, caution, evidence_of_pairs, evidence_of_predictions
@@ -285,7 +285,7 @@ def _drawn_measure_interval(
     assert isinstance(measure.value, partial)
     bins = {key: measure.value.keywords[key] for key in ("bins", "binning")}
     diagram = reliability(confidence, correct, weights=weights, **bins)
-    size = effective_count(diagram, confidence, weights, bins["binning"])
+    size = effective_bin_count(diagram, confidence, weights, bins["binning"])
     accuracy, place = diagram.accuracy.cpu(), diagram.confidence.cpu()
     low, high = measure.bin_ends(accuracy, place, size.cpu(), level)
     return replace(found, low=low, high=high)

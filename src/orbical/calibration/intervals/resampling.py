@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ..._arrays import ArrayLike, as_floating
 from ...errors import InputError
-from ..measures.gaussian import vector_target, whitened
+from ..measures.gaussian import gaussian_vector_target, gaussian_whitened
 from ..registry import BoundMeasure, OfWhitened
 from .cells import Cells, Tally, tally
 
@@ -32,7 +32,7 @@ def as_vectors(
         >>> mean.shape
         torch.Size([2, 1])
     """
-    vector_target(mean, variance, target)
+    gaussian_vector_target(mean, variance, target)
     given = (("mean", mean), ("variance", variance), ("target", target))
     tensors = [as_floating(name, values).detach().double() for name, values in given]
     if tensors[0].ndim == 1:
@@ -249,9 +249,9 @@ def _whitened_errors_resampled(
     generator: np.random.Generator,
 ) -> _Errors:
     """Draw Mahalanobis distances instead of targets: they are all that the measure looks at."""
-    error, spread, full = vector_target(mean, variance, target)
+    error, spread, full = gaussian_vector_target(mean, variance, target)
     width, size = error.shape[-1], error.shape[-2]
-    distance, log_determinant = whitened(error, spread, full)
+    distance, log_determinant = gaussian_whitened(error, spread, full)
     statistic = of.statistic(distance, width)
 
     def again(index: Tensor) -> Tensor:

@@ -260,11 +260,13 @@ def _index_of(confidence: Tensor, bins: int, edges: Tensor | None) -> Tensor:
     return torch.searchsorted(edges[:, 1:-1].contiguous(), values)
 
 
-def batch_sums(confidence: Tensor, correct: Tensor, weights: Tensor | None, bins: int) -> Tensor:
+def batch_bin_sums(
+    confidence: Tensor, correct: Tensor, weights: Tensor | None, bins: int
+) -> Tensor:
     """Return `bin_sums` `[4, B]` of a batch `[N]` over bins of equal width.
 
     Example:
-        >>> batch_sums(torch.tensor([0.25, 0.75]), torch.tensor([False, True]), None, 1)
+        >>> batch_bin_sums(torch.tensor([0.25, 0.75]), torch.tensor([False, True]), None, 1)
         tensor([[2.],
                 [2.],
                 [1.],
@@ -376,14 +378,14 @@ def error_of(diagram: Reliability, norm: str = "l1") -> Tensor:
     return (diagram.share * gap).sum(-1)
 
 
-def effective_count(
+def effective_bin_count(
     diagram: Reliability, confidence: Tensor, weights: Tensor | None, binning: str = "width"
 ) -> Tensor:
     """Return how many samples of equal weight each bin is worth, `(sum w)^2 / sum w^2` (Kish).
 
     Example:
         >>> diagram = reliability([0.9, 0.9], [1, 0], bins=1, weights=[1.0, 3.0])
-        >>> effective_count(diagram, torch.tensor([0.9, 0.9]), torch.tensor([1.0, 3.0]))
+        >>> effective_bin_count(diagram, torch.tensor([0.9, 0.9]), torch.tensor([1.0, 3.0]))
         tensor([1.6000], dtype=torch.float64)
     """
     if weights is None:
@@ -439,7 +441,7 @@ def ece_debiased(
     error = (hits.double() - values).square()
     squares = _bin_edges_and_sums(values, error, mass, bins, "width")[-1]
     diagram, total = reliability_of_bins(*sums, edges=edges), sums[1]
-    size = effective_count(diagram, values, mass)
+    size = effective_bin_count(diagram, values, mass)
     gap = diagram.gap.square()
     noise = (squares / total - gap) / (size - 1)
     known = size > 1 + 1e-9  # false for the NaN of an empty bin

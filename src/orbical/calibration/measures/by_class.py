@@ -9,7 +9,7 @@ from typing import ParamSpec, Required, TypedDict, Unpack
 from torch import Tensor
 
 from ..._arrays import ArrayLike
-from ..measure_tables import Outputs
+from ..measure_tables import TableOutputs
 from ..pairs.from_outputs import named_outputs
 from .binned import ece
 from .cumulative import esd, ks
@@ -55,7 +55,7 @@ def per_class(
         >>> per_class(ece, probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0], bins=1)
         tensor([0.4500, 0.4500], dtype=torch.float64)
     """
-    given = Outputs(probs, logits, labels, weights, ignore_index)
+    given = TableOutputs(probs, logits, labels, weights, ignore_index)
     if given.weights is not None:
         options["weights"] = given.weights[..., None, :]
     return measure(*given.classwise, **options)

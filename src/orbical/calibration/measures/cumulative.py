@@ -366,10 +366,12 @@ def esd_softened(
     """
     confidence, correct, mass = pair(confidence, correct, minimum=3, weights=weights)
     real_number("width", width, "> 0")
-    return softened(confidence, correct, mass, width)
+    return softened_cumulative(confidence, correct, mass, width)
 
 
-def softened(confidence: Tensor, correct: Tensor, mass: Tensor | None, width: float) -> Tensor:
+def softened_cumulative(
+    confidence: Tensor, correct: Tensor, mass: Tensor | None, width: float
+) -> Tensor:
     """Return `esd_softened` of checked tensors `[..., N]`."""
     size = confidence.shape[-1]
     _, order = sorting.ascending(confidence)
@@ -378,11 +380,11 @@ def softened(confidence: Tensor, correct: Tensor, mass: Tensor | None, width: fl
     mass = None if mass is None else sorting.take_by_row(mass, order)
     d = d if mass is None else d * mass
     squares = d.square()
-    before, after = decay_sums.decayed(d, places, width)
+    before, after = decay_sums.decayed_sums(d, places, width)
     s = d.cumsum(-1) - d + (after - before) / 2
     # H^2 is 1 - exp(-x/w) + exp(-2x/w)/4 on the right of 0 and exp(2x/w)/4 on its left.
-    once, _ = decay_sums.decayed(squares, places, width)
-    twice = sum(decay_sums.decayed(squares, places, width / 2))
+    once, _ = decay_sums.decayed_sums(squares, places, width)
+    twice = sum(decay_sums.decayed_sums(squares, places, width / 2))
     q = squares.cumsum(-1) - squares - once + twice / 4
     if mass is None:
         return (s.square() - q).sum(-1) / (size * (size - 1) * (size - 2))

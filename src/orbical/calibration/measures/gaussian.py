@@ -22,7 +22,7 @@ from torch import Tensor
 from ..._arrays import ArrayLike, as_floating, callers_level
 from ...errors import InputError
 from ..pairs.pairs_and_weights import (
-    at_least,
+    at_least_pairs,
     check_finite,
     one_shape,
     sample_weights,
@@ -59,13 +59,13 @@ def _hint(mean: Tensor) -> str:
     return f" in shape {tuple(mean.shape)}; pass one target as [N]" if column else ""
 
 
-def one_target(
+def gaussian_target(
     mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, minimum: int = 1
 ) -> tuple[Tensor, Tensor]:
     """Check predictions of one target; return `error = target - mean` and `variance`, `[..., N]`.
 
     Example:
-        >>> one_target([0.0, 1.0], [1.0, 4.0], [0.5, 0.0])[0]
+        >>> gaussian_target([0.0, 1.0], [1.0, 4.0], [0.5, 0.0])[0]
         tensor([ 0.5000, -1.0000], dtype=torch.float64)
     """
     given = {"mean": mean, "variance": variance, "target": target}
@@ -75,7 +75,7 @@ def one_target(
         if tensor.ndim == 0 or tensor.shape[-1] != size:
             raise InputError(name, f"[..., N] with N = {size} as in mean", tensor)
     if size < minimum:
-        raise InputError("mean", at_least(minimum, "sample"), f"{size}{_hint(tensors[0])}")
+        raise InputError("mean", at_least_pairs(minimum, "sample"), f"{size}{_hint(tensors[0])}")
     if size == 1 and tensors[0].numel() > 1:
         warnings.warn(
             f"mean: expected several samples in each row, got 1{_hint(tensors[0])}",
@@ -86,7 +86,7 @@ def one_target(
     return target - mean, _positive_gaussian_variance("variance", variance)
 
 
-def vector_target(
+def gaussian_vector_target(
     mean: ArrayLike, variance: ArrayLike, target: ArrayLike
 ) -> tuple[Tensor, Tensor, bool]:
     """Check predictions of d targets; return error, variance, and whether it is a full covariance.
@@ -94,7 +94,7 @@ def vector_target(
     `error [..., N, d]`; the variance is `[..., N, d]` if diagonal, else `[..., N, d, d]`.
 
     Example:
-        >>> error, variance, full = vector_target([[0.0, 0.0]], [[2.0]], [[1.0, 3.0]])
+        >>> error, variance, full = gaussian_vector_target([[0.0, 0.0]], [[2.0]], [[1.0, 3.0]])
         >>> variance, full
         (tensor([[2., 2.]], dtype=torch.float64), False)
     """
@@ -146,7 +146,7 @@ def marginal_variance(variance: Tensor, full: bool) -> Tensor:
     return _positive_gaussian_variance("variance", variance.diagonal(dim1=-2, dim2=-1))
 
 
-def whitened(error: Tensor, variance: Tensor, full: bool) -> tuple[Tensor, Tensor]:
+def gaussian_whitened(error: Tensor, variance: Tensor, full: bool) -> tuple[Tensor, Tensor]:
     """Return the squared Mahalanobis distance and the log-determinant, both `[..., N]`.
 
         m^2 = e^T Sigma^-1 e,    log det Sigma
@@ -154,7 +154,7 @@ def whitened(error: Tensor, variance: Tensor, full: bool) -> tuple[Tensor, Tenso
     Both are the same in every orthonormal frame.
 
     Example:
-        >>> whitened(torch.tensor([[3.0, 4.0]]), torch.tensor([[9.0, 4.0]]), full=False)[0]
+        >>> gaussian_whitened(torch.tensor([[3.0, 4.0]]), torch.tensor([[9.0, 4.0]]), full=False)[0]
         tensor([5.])
     """
     if not full:
@@ -206,26 +206,26 @@ def gaussian_nll(
         >>> gaussian_nll([0.0, 0.0], [1.0, 1.0], [1.0, -1.0])
         tensor(1.4189, dtype=torch.float64)
     """
-    terms = nll_terms(mean, variance, target)
+    terms = gaussian_nll_terms(mean, variance, target)
     return weighted_mean(terms, sample_weights(weights, terms))
 
 
-def nll_terms(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
+def gaussian_nll_terms(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
     """Return the negative log-likelihood of each sample, `[..., N]`; see `gaussian_nll`.
 
     Example:
-        >>> nll_terms([0.0, 0.0], [1.0, 1.0], [1.0, 0.0])
+        >>> gaussian_nll_terms([0.0, 0.0], [1.0, 1.0], [1.0, 0.0])
         tensor([1.4189, 0.9189], dtype=torch.float64)
     """
-    error, variance, full = vector_target(mean, variance, target)
-    return nll_of(*whitened(error, variance, full), error.shape[-1])
+    error, variance, full = gaussian_vector_target(mean, variance, target)
+    return gaussian_nll_of(*gaussian_whitened(error, variance, full), error.shape[-1])
 
 
-def nll_of(distance: Tensor, log_determinant: Tensor, width: int) -> Tensor:
+def gaussian_nll_of(distance: Tensor, log_determinant: Tensor, width: int) -> Tensor:
     """Return the negative log-likelihood from Mahalanobis distance and determinant of d targets.
 
     Example:
-        >>> nll_of(torch.tensor([1.0]), torch.tensor([0.0]), 1)
+        >>> gaussian_nll_of(torch.tensor([1.0]), torch.tensor([0.0]), 1)
         tensor([1.4189])
     """
     return 0.5 * (distance + log_determinant + width * math.log(2 * math.pi))
@@ -262,18 +262,18 @@ def gaussian_crps(
         >>> gaussian_crps([0.0], [1.0], [0.0])
         tensor(0.2337, dtype=torch.float64)
     """
-    terms = crps_terms(mean, variance, target)
+    terms = gaussian_crps_terms(mean, variance, target)
     return weighted_mean(terms, sample_weights(weights, terms))
 
 
-def crps_terms(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
+def gaussian_crps_terms(mean: ArrayLike, variance: ArrayLike, target: ArrayLike) -> Tensor:
     """Return the continuous ranked probability score of each sample; see `gaussian_crps`.
 
     Example:
-        >>> crps_terms([0.0], [1.0], [0.0])
+        >>> gaussian_crps_terms([0.0], [1.0], [0.0])
         tensor([0.2337], dtype=torch.float64)
     """
-    error, spread = one_target(mean, variance, target)
+    error, spread = gaussian_target(mean, variance, target)
     deviation = spread.sqrt()
     z = error / deviation
     density = torch.exp(-0.5 * z.square()) / math.sqrt(2 * math.pi)

@@ -40,7 +40,7 @@ def _kernel_form_with_slope(
     errors = sorting.take_by_row(correct, order).double().sub_(z)
     weight = None if weight is None else sorting.take_by_row(weight, order)
     errors = errors if weight is None else errors.mul_(weight)
-    left, right = decay_sums.decayed(errors, z, phi)
+    left, right = decay_sums.decayed_sums(errors, z, phi)
     reach = left + right
     if diagonal:
         reach.add_(errors)

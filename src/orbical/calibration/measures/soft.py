@@ -104,7 +104,7 @@ def soft_bin_sums(
         tensor(1., dtype=torch.float64)
     """
     z = confidence.double()
-    return _sums_of(membership(z, bins, temperature), correct.double() - z, mass)
+    return _sums_of(soft_membership(z, bins, temperature), correct.double() - z, mass)
 
 
 def _sums_of(shares: Tensor, d: Tensor, mass: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -115,7 +115,7 @@ def _sums_of(shares: Tensor, d: Tensor, mass: Tensor | None) -> tuple[Tensor, Te
     return sums[..., 0, :], sums[..., 1, :]
 
 
-def membership(confidence: Tensor, bins: int, temperature: float) -> Tensor:
+def soft_membership(confidence: Tensor, bins: int, temperature: float) -> Tensor:
     """Return the share of each confidence in each soft bin, `[..., B]`."""
     return _shares(confidence, _centers(bins, confidence.device), temperature)
 

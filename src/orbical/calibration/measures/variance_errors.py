@@ -29,7 +29,7 @@ from ..numerics.gradients import differentiable_root
 from ..pairs.pairs_and_weights import sample_weights, weighted_mean
 from .binned import bin_index
 from .cumulative import ordered_esd
-from .gaussian import marginal_variance, one_target, vector_target, whitened
+from .gaussian import gaussian_target, gaussian_vector_target, gaussian_whitened, marginal_variance
 
 __all__ = [
     "Coverage", "ence", "gence", "gence_fiber", "gence_floor", "gence_sq", "gence_sq_fiber",
@@ -42,7 +42,7 @@ def _over_bins(
     mean: ArrayLike, variance: ArrayLike, target: ArrayLike, bins: int, weights: ArrayLike | None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return share, mean squared error and mean variance of each bin of equal mass, `[..., B]`."""
-    error, variance = one_target(mean, variance, target)
+    error, variance = gaussian_target(mean, variance, target)
     mass = sample_weights(weights, error)
     index = equal_mass_index(variance, bins, mass)
     count = bin_count(index, bins, mass)
@@ -177,7 +177,7 @@ def regression_esd(
         >>> regression_esd([0.0, 0.0, 0.0], [1.0, 2.0, 3.0], [2.0, 2.0, 3.0])
         tensor(2., dtype=torch.float64)
     """
-    error, variance = one_target(mean, variance, target, minimum=3)
+    error, variance = gaussian_target(mean, variance, target, minimum=3)
     mass = sample_weights(weights, error, minimum=3)
     return ordered_esd(error.square() - variance, variance.detach(), mass)
 
@@ -210,10 +210,10 @@ def regression_esd_normalized(
         >>> regression_esd_normalized([0.0, 0.0, 0.0], [1.0, 2.0, 4.0], [2.0, 2.0, 2.0])
         tensor(1., dtype=torch.float64)
     """
-    error, variance, full = vector_target(mean, variance, target)
+    error, variance, full = gaussian_vector_target(mean, variance, target)
     if error.shape[-2] < 3:
         raise InputError("mean", "at least 3 samples", error.shape[-2])
-    distance, log_determinant = whitened(error, variance, full)
+    distance, log_determinant = gaussian_whitened(error, variance, full)
     mass = sample_weights(weights, distance, minimum=3)
     return ordered_esd(distance / error.shape[-1] - 1, log_determinant.detach(), mass)
 
@@ -291,7 +291,7 @@ def quantile_calibration(
         >>> quantile_calibration([0.0, 0.0], [1.0, 1.0], [-1.0, 0.5], levels=3).observed
         tensor([0.5000, 0.5000, 1.0000], dtype=torch.float64)
     """
-    error, variance = one_target(mean, variance, target)
+    error, variance = gaussian_target(mean, variance, target)
     below = torch.special.ndtr(error.detach() / variance.detach().sqrt())
     return coverage_of(below, levels, sample_weights(weights, below))
 
@@ -329,8 +329,8 @@ def mahalanobis_calibration(
         >>> mahalanobis_calibration([[0.0, 0.0]], [[1.0, 1.0]], [[1.0, 1.0]], levels=3).observed
         tensor([0., 0., 1.], dtype=torch.float64)
     """
-    error, variance, full = vector_target(mean, variance, target)
-    distance, _ = whitened(error.detach(), variance.detach(), full)
+    error, variance, full = gaussian_vector_target(mean, variance, target)
+    distance, _ = gaussian_whitened(error.detach(), variance.detach(), full)
     mass = sample_weights(weights, distance)
     return coverage_of(ellipsoid_probability(distance, error.shape[-1]), levels, mass)
 
@@ -362,7 +362,7 @@ def _gap_of_variance_and_error(
     `(a - e) / ||a||` of errors, `(s - e^2) / ||s||` of their squares, both `[..., N, d]`; and the
     variances that order the fibers.
     """
-    error, variance, full = vector_target(mean, variance, target)
+    error, variance, full = gaussian_vector_target(mean, variance, target)
     variance = marginal_variance(variance, full)
     if power == 1:
         expected, seen = (2 * variance / math.pi).sqrt(), error.abs()

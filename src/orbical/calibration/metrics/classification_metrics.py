@@ -21,10 +21,10 @@ from torch import Tensor
 from ..._arrays import ArrayLike, as_array, as_floating, both_classes
 from ...errors import InputError
 from ..measures import smooth, soft
-from ..measures.binned import Reliability, batch_sums, error_of, reliability_of_bins
+from ..measures.binned import Reliability, batch_bin_sums, error_of, reliability_of_bins
 from ..pairs.from_outputs import classifier_outputs, normalized_entropy, top_label_of
 from ..pairs.pairs_and_weights import kept_samples, sample_weights
-from ..registry import takes_weights
+from ..registry import measure_takes_weights
 from .metric_states import KeptMetric, MeanMetric, MeasureMetric
 
 __all__ = [
@@ -130,7 +130,7 @@ class ECE(_ClassificationMetric, measure="ece"):
 
     def _add(self, weights: Tensor | None, *arrays: Tensor, **outputs: Tensor) -> None:
         confidence, correct = _top_label(**outputs)
-        self._add_sums(batch_sums(confidence, correct, weights, self.settings["bins"]))
+        self._add_sums(batch_bin_sums(confidence, correct, weights, self.settings["bins"]))
 
     def reliability(self) -> Reliability:
         """Return the reliability diagram of everything seen so far, in this process."""
@@ -277,7 +277,7 @@ class KeptPairs(KeptMetric, _ClassificationMetric):
     arrays = ("confidence", "correct")
 
     def _add(self, weights: Tensor | None, *arrays: Tensor, **outputs: Tensor) -> None:
-        if weights is not None and not takes_weights(self.function):
+        if weights is not None and not measure_takes_weights(self.function):
             raise InputError(
                 "weights", f"none, since {type(self).__name__} takes no sample weights"
             )

@@ -11,7 +11,7 @@ from torchmetrics import Metric
 from torchmetrics.utilities import dim_zero_cat, rank_zero_warn
 
 from .. import built_in_measures as built_in_measures  # the measures that classes are made of
-from ..pairs.pairs_and_weights import at_least
+from ..pairs.pairs_and_weights import at_least_pairs
 from ..registry import MEASURES, Measure
 
 _ANY = [0.5, 0.6, 0.7]
@@ -144,6 +144,6 @@ class KeptMetric(MeasureMetric):
 
     def _too_few(self, count: int) -> Tensor:
         """Return NaN: the last batch of an epoch may have few samples, and `forward` its value."""
-        name, least = type(self).__name__, at_least(self._minimum, "sample")
+        name, least = type(self).__name__, at_least_pairs(self._minimum, "sample")
         rank_zero_warn(f"{name}: expected {least}, got {count}; the value is NaN", UserWarning)
         return torch.tensor(torch.nan, dtype=torch.float64, device=self.device)

@@ -10,13 +10,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..._arrays import can_inspect
+from ..._arrays import can_inspect_array
 
 _LEAST_WIDTH = 1 / 300
 """Width down to which, on [0, 1], the two factors neither overflow nor lose digits in float64."""
 
 
-def decayed(values: Tensor, places: Tensor, width: float) -> tuple[Tensor, Tensor]:
+def decayed_sums(values: Tensor, places: Tensor, width: float) -> tuple[Tensor, Tensor]:
     """Return, for each i, the decayed sums over the samples before and over those after it.
 
         before_i = sum_{j < i} values_j exp(-(places_i - places_j) / width)
@@ -28,7 +28,7 @@ def decayed(values: Tensor, places: Tensor, width: float) -> tuple[Tensor, Tenso
         width: the distance over which a value decays by a factor e.
 
     Example:
-        >>> decayed(torch.tensor([1.0, 1.0, 1.0]), torch.tensor([0.0, 0.0, 1.0]), 1.0)
+        >>> decayed_sums(torch.tensor([1.0, 1.0, 1.0]), torch.tensor([0.0, 0.0, 1.0]), 1.0)
         (tensor([0.0000, 1.0000, 0.7358]), tensor([1.3679, 0.3679, 0.0000]))
     """
     if width >= _LEAST_WIDTH:
@@ -72,7 +72,7 @@ def _decay_sums_by_doubling(values: Tensor, steps: Tensor) -> Tensor:
     window = 1
     while window < steps.shape[-1]:
         decay = (steps[..., :-window] - steps[..., window:]).exp()
-        if can_inspect(decay) and not bool(decay.detach().any()):
+        if can_inspect_array(decay) and not bool(decay.detach().any()):
             break
         values = torch.cat(
             [values[..., :window], values[..., window:] + values[..., :-window] * decay], dim=-1

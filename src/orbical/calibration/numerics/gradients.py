@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..._arrays import is_traced
+from ..._arrays import arrays_are_traced
 
 Formula = Callable[..., tuple[Tensor, Tensor]]
 """Takes inputs `[..., N]`, their target, weights or None, and settings.
@@ -68,7 +68,7 @@ def differentiable(
         >>> x.grad
         tensor([2., 4.])
     """
-    if is_traced():
+    if arrays_are_traced():
         return formula(inputs, target, mass, *settings)[0]  # taken apart and fused, or transformed
     if value_alone is not None and not (inputs.requires_grad and torch.is_grad_enabled()):
         return value_alone(inputs, target, mass, *settings)
@@ -94,7 +94,7 @@ def can_fuse(values: Tensor, mass: Tensor | None) -> bool:
 
     Autograd, which second derivatives need, and compilation see through torch only.
     """
-    if not values.is_cuda or mass is not None or torch.is_grad_enabled() or is_traced():
+    if not values.is_cuda or mass is not None or torch.is_grad_enabled() or arrays_are_traced():
         return False
     here = values.get_device()
     return here == torch.cuda.current_device() and _triton_works(here)

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..._arrays import can_inspect
+from ..._arrays import can_inspect_array
 
 _ALL_BUT_THE_SIGN = 0x7FFFFFFF
 
@@ -46,7 +46,7 @@ def ascending(values: Tensor) -> tuple[Tensor, Tensor]:
     values = values.detach()
     if values.dtype in (torch.float16, torch.bfloat16):
         values = values.float()
-    inspect = can_inspect(values)
+    inspect = can_inspect_array(values)
     # To see whether rows are in order costs a small part of a sort.
     if values.ndim > 1 and inspect and bool((values[..., 1:] >= values[..., :-1]).all()):
         return values, torch.arange(values.shape[-1]).expand(values.shape).contiguous()
@@ -157,7 +157,7 @@ def sorted_ties(ordered: Tensor) -> Ties:
     In a long array a processor gains by touching only the places that are tied. Elsewhere each
     place searches for the ends of its run.
     """
-    long = ordered.numel() > _SEARCH_UP_TO and can_inspect(ordered)
+    long = ordered.numel() > _SEARCH_UP_TO and can_inspect_array(ordered)
     return _TiedPlaces(ordered) if long else _AllPlaces(ordered)
 
 

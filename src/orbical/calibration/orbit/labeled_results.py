@@ -19,7 +19,7 @@ CAUTION = "caution"
 """The coordinate of an interval's limit of use, empty where it has none."""
 
 
-def variables_of(scan: object) -> set[str]:
+def labeled_variables(scan: object) -> set[str]:
     """Return the names of the variables of a scan, of its `data`, or of `pairs_within(scan)`."""
     return {*getattr(getattr(scan, "data", scan), "data_vars", ())}
 
@@ -70,10 +70,10 @@ def labeled_calibration(
     if entry is not None and entry.target:
         attrs["floor"] = entry.target
     axis = {} if by is None else {by: groups}
-    return along_elements(name, like, values["value"], ends, attrs, axis)
+    return labeled_along_elements(name, like, values["value"], ends, attrs, axis)
 
 
-def along_elements(
+def labeled_along_elements(
     name: str,
     like: xr.DataArray,
     values: np.ndarray,

@@ -19,7 +19,7 @@ from ...store import Scan, ScanArrays, arrays_of, responses
 from ..intervals.interval_ends import Interval
 from ..measures.binned import Reliability, error_of, reliability_of_bins
 from ..registry import Draws
-from .labeled_results import calibration_groups, labeled_calibration, variables_of
+from .labeled_results import calibration_groups, labeled_calibration, labeled_variables
 from .pooled import clustered_interval
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ SUMS = ("pixel_count", "pixel_confidence", "pixel_correct")
 
 def holds_pixel_calibration(scan: Scan | xr.Dataset) -> bool:
     """Check whether a scan is of segmentation with targets."""
-    return {*SUMS} <= variables_of(scan)
+    return {*SUMS} <= labeled_variables(scan)
 
 
 def bins_are_of_points(scan: Scan | xr.Dataset) -> bool:
     """Check whether what a scan holds in bins are the points of clouds, not pixels."""
-    return "point_class" in variables_of(scan)
+    return "point_class" in labeled_variables(scan)
 
 
 def pixel_errors_along(

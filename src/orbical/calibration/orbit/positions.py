@@ -21,7 +21,7 @@ from ..intervals.measure_intervals import interval as interval_of
 from ..measures.binned import Reliability, bin_index, ece, error_of, reliability_of_bins
 from ..measures.binned import reliability as reliability_of
 from ..registry import MEASURES, RESAMPLES, Draws, Measure, MeasureLike, bound_measure
-from .labeled_results import calibration_groups, labeled_calibration, variables_of
+from .labeled_results import calibration_groups, labeled_calibration, labeled_variables
 from .pixel_bins import holds_pixel_calibration, pixel_errors_along
 from .regression_orbit import holds_regression_calibration, regression_along
 
@@ -227,7 +227,7 @@ def pairs_of(scan: Scan | xr.Dataset) -> tuple[xr.DataArray, ScanArrays]:
 
     Where confidence is missing, so is correctness, whatever its array holds.
     """
-    held = variables_of(scan)
+    held = labeled_variables(scan)
     for name in ("confidence", "correct"):
         if name not in held:
             remedy = "pass pairs_within(scan)" if holds_pixel_calibration(scan) else ""

@@ -22,7 +22,7 @@ from ..intervals.measure_intervals import regression_interval
 from ..intervals.resampling import on_vectors
 from ..measures.bleed import aleatoric_terms, covariance_terms
 from ..registry import BoundMeasure, Draws, Measure, MeasureLike, bound_measure, measure_entry
-from .labeled_results import calibration_groups, labeled_calibration, variables_of
+from .labeled_results import calibration_groups, labeled_calibration, labeled_variables
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -31,7 +31,7 @@ BLEED = "aleatoric_bleed"
 
 
 @dataclass(frozen=True)
-class Predictions:
+class OrbitPredictions:
     """One model's predictions along the orbit, S samples (or points of samples) at K elements.
 
     Attributes:
@@ -47,11 +47,11 @@ class Predictions:
     aleatoric: Tensor
     sample: Tensor
 
-    def chosen(self, kept: Tensor) -> Predictions:
+    def chosen(self, kept: Tensor) -> OrbitPredictions:
         """Keep some of the samples, by a mask `[S]`."""
         parts = (self.error, self.variance, self.aleatoric)
         error, variance, aleatoric = (part[:, kept] for part in parts)
-        return Predictions(error, variance, aleatoric, self.sample[kept])
+        return OrbitPredictions(error, variance, aleatoric, self.sample[kept])
 
     def at(self, element: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return `(mean, variance, target)` at one element, errors taken as targets.
@@ -63,7 +63,7 @@ class Predictions:
             error, variance = error[:, 0], variance.reshape(len(variance))
         return torch.zeros_like(error), variance, error
 
-    def by_component(self) -> Predictions:
+    def by_component(self) -> OrbitPredictions:
         """Return each component separately: `[d, K, S, 1]`, with its marginal variance."""
         width = self.error.shape[-1]
 
@@ -75,15 +75,15 @@ class Predictions:
             spread = spread.diagonal(dim1=-2, dim2=-1)
         if noise.shape[-1] > width:
             noise = noise.reshape(*noise.shape[:-1], width, width).diagonal(dim1=-2, dim2=-1)
-        return Predictions(apart(self.error), apart(spread), apart(noise), self.sample)
+        return OrbitPredictions(apart(self.error), apart(spread), apart(noise), self.sample)
 
 
 def holds_regression_calibration(scan: Scan | xr.Dataset) -> bool:
     """Check whether a scan is of regression with targets and uncertainty."""
-    return {"error", "variance"} <= variables_of(scan)
+    return {"error", "variance"} <= labeled_variables(scan)
 
 
-def predictions_along(scan: Scan | xr.Dataset, model: int) -> Predictions:
+def predictions_along(scan: Scan | xr.Dataset, model: int) -> OrbitPredictions:
     """Read one model's errors and variances at all elements; unfinished samples are left out.
 
     >>> import orbical as ob
@@ -107,7 +107,7 @@ def predictions_along(scan: Scan | xr.Dataset, model: int) -> Predictions:
     aleatoric = arrays.get("aleatoric", variance if variance.ndim == 3 else variance.flatten(2))
     samples = torch.arange(stored.samples)
     sample = samples.repeat_interleave(error.shape[1] // len(samples))
-    found = Predictions(error, variance, aleatoric, sample)
+    found = OrbitPredictions(error, variance, aleatoric, sample)
     finite = (part.flatten(2).isfinite().all(-1).all(0) for part in (error, variance))
     return found.chosen(torch.stack([*finite]).all(0))
 
@@ -144,7 +144,7 @@ def regression_along(
     """
     if isinstance(measure, str | Measure):
         measure = measure_entry(measure, "regression", "aleatoric")
-    answer: Callable[[Predictions], dict[str, Any]]
+    answer: Callable[[OrbitPredictions], dict[str, Any]]
     if getattr(measure, "name", None) == BLEED:
         name, answer = BLEED, partial(_bleed_on_orbit, _checked_truth(options), draws)
     else:
@@ -173,7 +173,7 @@ def regression_along(
 
 
 def _regression_measured_on_orbit(
-    measure: BoundMeasure, draws: Draws | None, found: Predictions
+    measure: BoundMeasure, draws: Draws | None, found: OrbitPredictions
 ) -> dict[str, Any]:
     """Return a measure of errors and variances, at all elements at once."""
     if measure.one_target and found.error.shape[-1] > 1:
@@ -195,7 +195,7 @@ def _checked_truth(options: dict[str, object]) -> float:
     return float(real_number("truth", options.get("truth", 0.0), ">= 0", "a variance"))
 
 
-def _bleed_on_orbit(truth: float, draws: Draws | None, found: Predictions) -> dict[str, Any]:
+def _bleed_on_orbit(truth: float, draws: Draws | None, found: OrbitPredictions) -> dict[str, Any]:
     """Return aleatoric bleed at all elements at once: a mean over samples, 0 without bleed."""
     width, noise = found.error.shape[-1], found.aleatoric
     if noise.shape[-1] > width:

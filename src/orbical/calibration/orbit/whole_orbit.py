@@ -27,7 +27,7 @@ from ..registry import (
     MeasureLike,
     bound_measure,
     list_measures,
-    takes_weights,
+    measure_takes_weights,
 )
 from .labeled_results import CAUTION, ENDS
 from .pixel_bins import holds_pixel_calibration, pixel_errors_pooled
@@ -232,7 +232,7 @@ def _weighted_value_of_orbit(
     if not len(weights):
         return torch.tensor(torch.nan)
     alike = bool(weights.max() - weights.min() < 1e-12)
-    if not alike and not takes_weights(chosen.value):
+    if not alike and not measure_takes_weights(chosen.value):
         raise InputError(
             "measure",
             "one that takes weights, such as 'ece', since the weights of the group's "

@@ -18,12 +18,12 @@ from torch import Tensor
 
 from ..._arrays import (
     ArrayLike,
+    array_range,
     as_floating,
     both_classes,
-    can_inspect,
+    can_inspect_array,
     few_as_numpy,
     single_precision,
-    value_range,
     warn_of_probabilities,
 )
 from ...errors import InputError, with_usage
@@ -95,7 +95,7 @@ def _check_signs(rows: Tensor) -> None:
 
 def _check_output_sums(rows: Tensor, slack: float) -> None:
     sums = _row_sums(rows)
-    least, most = value_range(sums)
+    least, most = array_range(sums)
     if not (1 - least <= slack and most - 1 <= slack):
         _check_signs(rows)
         farthest = max(sums.tolist(), key=lambda one: math.inf if one != one else abs(one - 1))
@@ -303,7 +303,7 @@ def top_label_of(name: str, outputs: Tensor, labels: Tensor) -> tuple[Tensor, Te
     correct = torch.empty(len(rows), dtype=torch.bool, device=rows.device)
     for block in _row_blocks(rows):
         part = single_precision(rows[block]).contiguous()
-        long = part.shape[-1] >= _LONG and can_inspect(part)
+        long = part.shape[-1] >= _LONG and can_inspect_array(part)
         top = _top_of_long_rows if long else _top_of_short_rows
         confidence[block], correct[block] = top(name, part, truth[block], slack)
     return confidence.reshape(labels.shape), correct.reshape(labels.shape)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..._arrays import ArrayLike, as_array, as_floating, true_labels, value_range
+from ..._arrays import ArrayLike, array_range, as_array, as_floating, true_labels
 from ...errors import InputError
 
 _OF_LOGITS = "make the pair from logits with top_label(logits=..., labels=...)"
@@ -23,7 +23,7 @@ def _check_pair_in_unit_interval(name: str, tensor: Tensor, remedy: str = "") ->
     """Check that values lie in [0, 1], but for rounding above 1."""
     if tensor.is_cuda and torch.cuda.is_current_stream_capturing():
         return  # operations that are recorded have no values yet
-    low, high = value_range(tensor)
+    low, high = array_range(tensor)
     if low != low or high != high:  # NaN is the only value that differs from itself
         raise InputError(name, "values in [0, 1]", "NaN")
     if low < 0 or high > 1 + probability_tolerance(tensor.dtype):
@@ -44,11 +44,11 @@ def check_finite(argument: str, tensor: Tensor, what: str = "values") -> None:
         raise InputError(argument, f"finite {what}", "NaN or infinity")
 
 
-def at_least(minimum: int, what: str) -> str:
+def at_least_pairs(minimum: int, what: str) -> str:
     """Return the words for a smallest number of something.
 
     Example:
-        >>> at_least(1, "sample"), at_least(3, "sample")
+        >>> at_least_pairs(1, "sample"), at_least_pairs(3, "sample")
         ('at least 1 sample', 'at least 3 samples')
     """
     return f"at least {minimum} {what}" + "s" * (minimum != 1)
@@ -108,7 +108,7 @@ def _arrays_of_pair(
             remedy=hint,
         )
     if confidence.shape[-1] < minimum:
-        raise InputError("confidence", at_least(minimum, "sample"), confidence.shape[-1])
+        raise InputError("confidence", at_least_pairs(minimum, "sample"), confidence.shape[-1])
     if confidence.numel() == 0 or correct.numel() == 0:
         raise InputError(
             "confidence, correct",
@@ -172,19 +172,19 @@ def weights_of(samples: Tensor, weights: ArrayLike | None) -> Tensor | None:
 
 def check_weights(mass: Tensor, minimum: int, ignore_index: int | None = None) -> None:
     """Check that weights `[..., N]` are finite, >= 0, and positive for `minimum` samples."""
-    low, high = value_range(mass)
+    low, high = array_range(mass)
     if not (low >= 0 and high < float("inf")):
         raise InputError("weights", "finite values >= 0", f"values in [{low:.6g}, {high:.6g}]")
     fewest = int((mass > 0).sum(-1).amin())
     if fewest < minimum and ignore_index is not None:
         raise InputError(
             "labels",
-            f"{at_least(minimum, 'label')} other than ignore_index={ignore_index} with "
+            f"{at_least_pairs(minimum, 'label')} other than ignore_index={ignore_index} with "
             "a positive weight",
             fewest,
         )
     if fewest < minimum:
-        raise InputError("weights", at_least(minimum, "positive weight"), fewest)
+        raise InputError("weights", at_least_pairs(minimum, "positive weight"), fewest)
 
 
 def weighted_mean(terms: Tensor, weights: Tensor | None) -> Tensor:

@@ -33,7 +33,7 @@ def run(options: DemoOptions) -> DemoResult:
         task=ob.tasks.Classification(),
         keep=("probabilities", "inputs"),
     )
-    return DemoResult(result, models, figures_of(result))
+    return DemoResult(result, models, digits_figures(result))
 
 
 def _digits_of_demo() -> tuple[Tensor, Tensor]:
@@ -64,7 +64,7 @@ def enlarged_demo_digits() -> tuple[Tensor, Tensor]:
     return functional.pad((2 * enlarged - 0.5).clamp(0, 1), (5, 5, 5, 5)), labels
 
 
-def figures_of(scan: Scan) -> dict[str, Figure]:
+def digits_figures(scan: Scan) -> dict[str, Figure]:
     """Draw the aggregate plot of each digit, some individual plots and the embedding."""
     import numpy as np
 

@@ -34,7 +34,9 @@ def run(options: DemoOptions) -> DemoResult:
             "name": ("sample", made["names"]),
         }
     )
-    models = {name: flownet.load(name, options.weights) for name in flownet.NAMES} | classical()
+    models = {
+        name: flownet.load(name, options.weights) for name in flownet.NAMES
+    } | classical_piv_models()
     result = options.scan(
         models,
         data,
@@ -43,10 +45,10 @@ def run(options: DemoOptions) -> DemoResult:
         keep=("inputs",),
         batch_size=8,  # larger batches do not fit into the cache of a CPU
     )
-    return DemoResult(result, models, figures_of(result))
+    return DemoResult(result, models, piv_figures(result))
 
 
-def classical() -> dict[str, object]:
+def classical_piv_models() -> dict[str, object]:
     """Return OpenCV's methods if it is installed."""
     from importlib.util import find_spec
 
@@ -57,7 +59,7 @@ def classical() -> dict[str, object]:
     return {"farneback": Farneback(), "dis": InverseSearch()}
 
 
-def figures_of(scan: Scan) -> dict[str, Figure]:
+def piv_figures(scan: Scan) -> dict[str, Figure]:
     """Draw the aggregate plot, the pair whose error varies most, and the embedding."""
     error = scan.data["score"].sel(model="directed").values
     most = int((error.std(1) / error.mean(1)).argmax())

@@ -35,7 +35,7 @@ def run(options: DemoOptions) -> DemoResult:
         task=ob.tasks.Classification(input=ob.actions.Points(), classes=clouds.classes),
         keep=("probabilities", "inputs"),
     )
-    return DemoResult(result, models, figures_of(result, clouds.classes))
+    return DemoResult(result, models, points_figures(result, clouds.classes))
 
 
 def _points_models(weights: Path | None) -> dict[str, object]:
@@ -51,7 +51,7 @@ def _points_models(weights: Path | None) -> dict[str, object]:
     return models
 
 
-def figures_of(scan: Scan, classes: tuple[str, ...]) -> dict[str, Figure]:
+def points_figures(scan: Scan, classes: tuple[str, ...]) -> dict[str, Figure]:
     """Draw the aggregate plot, the cloud whose score varies most, and the embedding."""
     sample = most_variable(scan, "augmented")
     cloud = ob.figures.cloud_picture(scan.data["input"].values[sample])

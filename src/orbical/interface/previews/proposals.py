@@ -112,14 +112,14 @@ def proposed_preview(
     predictor = predictors[name]
     files = isinstance(whole, ImageFiles)
     if isinstance(whole, ImageFiles):
-        size, channels, size_setting = settings.image_size(
+        size, channels, size_setting = settings.image_size_setting(
             name, predictor, form, whole, images.get("size")
         )
         source = open_path(data, **{**images, "size": size})
     else:
         source, size = whole, None
-        channels, size_setting = settings.array_form(name, form, whole)
-    layout = settings.layout_of(form)
+        channels, size_setting = settings.array_form_setting(name, form, whole)
+    layout = settings.layout_setting(form)
     inputs, count = source.read(0, min(len(source), 2))[0], len(source)
     if not hasattr(inputs, "shape"):
         raise InputError("data", "one array of images", type(inputs))
@@ -129,11 +129,11 @@ def proposed_preview(
     outputs, seconds, dense = _tried_proposal(name, predictor, wanted(some))
     tried = rows[: max(FEWEST_TRIED, min(TRIED, int(SECONDS_TO_TRY / 4 / max(seconds, 1e-4))))]
     some = ChosenSamples(source, tried, None, None, {}).read(0, len(tried))[0]
-    task = settings.proposed_task(outputs, given.get("task"), dense)
+    task = settings.task_setting(outputs, given.get("task"), dense)
     names = classes or model_inputs.class_names(predictor, outputs.shape[-1])
     if TASKS[task.value].truth_kind == "boxes":
         names = classes or predictor.classes
-    labels, names = settings.proposed_labels(source, outputs, names, task.value, bool(classes))
+    labels, names = settings.labels_setting(source, outputs, names, task.value, bool(classes))
     known = None
     if labels.value == settings.FOLDERS and TASKS[task.value].truth_kind == "class":
         given_labels = np.asarray(source.labels)[tried]
@@ -147,9 +147,9 @@ def proposed_preview(
         settings.group_setting(given.get("group"), some, task.value),
         size_setting,
         layout,
-        settings.channels_of(channels, form, prepared),
-        settings.proposed_scale(predictor, some, wanted, form, known, files, prepared, task.value),
-        settings.outputs_of(outputs, task.value),
+        settings.channels_setting(channels, form, prepared),
+        settings.scale_setting(predictor, some, wanted, form, known, files, prepared, task.value),
+        settings.outputs_setting(outputs, task.value),
         labels,
     ]
     each = seconds * len(predictors)

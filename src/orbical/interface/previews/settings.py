@@ -54,7 +54,7 @@ class Setting:
         return {**vars(self), "title": title, "choices": [[*pair] for pair in self.choices.items()]}
 
 
-def image_size(
+def image_size_setting(
     name: str,
     predictor: Predictor,
     form: model_inputs.InputForm,
@@ -81,7 +81,9 @@ def image_size(
     return size, channels[0], Setting("size", text, {text: f"{text} pixels"}, why, guessed)
 
 
-def array_form(name: str, form: model_inputs.InputForm, source: data.Source) -> tuple[str, Setting]:
+def array_form_setting(
+    name: str, form: model_inputs.InputForm, source: data.Source
+) -> tuple[str, Setting]:
     """Check arrays of images against what the model declares; return their channels and size."""
     shape = [*getattr(source.read(0, 1)[0], "shape", ())]
     if len(shape) != 4 or shape[1] not in (1, 3):
@@ -99,7 +101,7 @@ def array_form(name: str, form: model_inputs.InputForm, source: data.Source) -> 
     return "gray" if form.channels == 1 and channels == 3 else "rgb", setting
 
 
-def layout_of(form: model_inputs.InputForm) -> Setting:
+def layout_setting(form: model_inputs.InputForm) -> Setting:
     """Return whether channels come first, as the model file says or by default."""
     if form.layout is None:
         return Setting("layout", "nchw", data.LAYOUTS, "as torch has it; the model does not say")
@@ -107,7 +109,7 @@ def layout_of(form: model_inputs.InputForm) -> Setting:
     return Setting("layout", form.layout, choices, "the model's file says so", False)
 
 
-def proposed_task(outputs: Tensor, given: str | None, dense: str | None) -> Setting:
+def task_setting(outputs: Tensor, given: str | None, dense: str | None) -> Setting:
     """Return the task that the form of the outputs suggests, or the given one."""
     columns = outputs.shape[-1]
     choices = {name: name for name in ([dense] if dense else CHOICES)}
@@ -148,7 +150,7 @@ def given_preprocessing(given: object) -> data.ImagePreprocessing | None:
     raise InputError("--preprocess", names, "a function", remedy=remedy)
 
 
-def channels_of(
+def channels_setting(
     value: str, form: model_inputs.InputForm, given: data.ImagePreprocessing | None
 ) -> Setting:
     """Return the order of the color channels."""
@@ -161,7 +163,7 @@ def channels_of(
     return Setting("channels", value, choices, "the usual order; no file says it")
 
 
-def proposed_scale(
+def scale_setting(
     predictor: Predictor,
     images: Tensor,
     wanted: data.ImagePreprocessing,
@@ -196,7 +198,7 @@ def proposed_scale(
     return Setting("scale", value, data.SCALES, why)
 
 
-def outputs_of(outputs: Tensor, task: str) -> Setting:
+def outputs_setting(outputs: Tensor, task: str) -> Setting:
     """Return whether outputs are logits, probabilities, values or boxes."""
     kind = TASKS[task].truth_kind
     if not task_takes(task, "outputs"):
@@ -209,7 +211,7 @@ def outputs_of(outputs: Tensor, task: str) -> Setting:
     return Setting("outputs", value, OUTPUTS, why)
 
 
-def proposed_labels(
+def labels_setting(
     source: data.Source, outputs: Tensor, names: list[str] | None, task: str, given: bool
 ) -> tuple[Setting, list[str] | None]:
     """Return where labels come from, and the names of the classes if they are known.

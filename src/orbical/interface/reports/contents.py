@@ -21,7 +21,7 @@ from ..session.saved_lists import FINDINGS, SETS, Finding
 from ..session.scan_state import headline
 from ..session.scan_view import Metric, ScanView
 from ..session.session import HANDLERS
-from ..session.subset_curves import prepare_measures, spread_metric
+from ..session.subset_curves import prepare_subset_measures, subset_spread_metric
 from ..session.subset_request import ALL, Request, UnknownSet, mask_of_set, packed_subset
 from ..sidecar import bits_key
 from ..wire import encode_report_part, quantize
@@ -343,7 +343,7 @@ def encoded_report_answers(
         measures = [one.name for one in _metrics(view, subset) if not one.per_sample]
         for reference in references:
             chosen = replace(subset.selection, reference=reference)
-            prepare_measures(Request(view, chosen).subset, measures)
+            prepare_subset_measures(Request(view, chosen).subset, measures)
         for name, selection in _requests_of_recorded_subset(view, subset, references):
             kind, _, reference = name.partition("/")
             plots, request = kind == "calibration", Request(view, selection)
@@ -361,7 +361,7 @@ def encoded_report_answers(
 
 def report_spread_metrics(view: ScanView) -> dict[str, str]:
     """Return the metric whose spread is shown for each metric: of measures, that of the score."""
-    return {name: spread_metric(view, one).name for name, one in view.metrics.items()}
+    return {name: subset_spread_metric(view, one).name for name, one in view.metrics.items()}
 
 
 def _metrics(view: ScanView, subset: RecordedSubset) -> list[Metric]:

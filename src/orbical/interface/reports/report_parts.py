@@ -28,7 +28,7 @@ from ..session.filter_columns import sample_columns
 from ..session.input_pictures import (
     THUMBNAIL,
     drawn_on_page,
-    fields_of,
+    input_picture_fields,
     thinned_for_page,
     thumbnails,
 )
@@ -38,7 +38,7 @@ from ..session.scan_state import headline, page_noun, page_title
 from ..session.scan_state import state as state_of
 from ..session.scan_view import PLACE, ScanView
 from ..session.subset_request import Request, UnknownSet, mask_of_set, packed_subset
-from ..session.worst_cases_and_bounds import bounds, rows_of
+from ..session.worst_cases_and_bounds import bounds, worst_case_rows
 from . import contents
 
 Array = np.ndarray
@@ -102,7 +102,7 @@ def report_parts_of(
         advance(f"statistics {number + 1} of {len(subsets)}")
         yield f"subset/{number}", next(answers)
     if state["worst"]:
-        yield "worst", wire.encode_report_part(*rows_of(view, chosen.samples))
+        yield "worst", wire.encode_report_part(*worst_case_rows(view, chosen.samples))
     if state["bounds"]:
         yield "bounds", wire.encode_report_part(bounds(Request(view))[0], {})
 
@@ -382,7 +382,7 @@ def _inputs(view: ScanView, samples: Array) -> dict[str, Array]:
     """Return inputs by name, `[n, ...]`; empty if they are not available."""
     if not view.live.has_inputs or not len(samples):
         return {}
-    rows = [fields_of(view.live.input(int(one)), 1, view.input_view) for one in samples]
+    rows = [input_picture_fields(view.live.input(int(one)), 1, view.input_view) for one in samples]
     return {name: np.stack([row[name].numpy() for row in rows]) for name in rows[0]}
 
 

@@ -23,10 +23,10 @@ from ...calibration import (
 )
 from ...store import Json
 from . import subset_curves
-from .class_answers import has_class_answers, has_sets
+from .class_answers import has_class_answers, has_class_sets
 from .element_columns import columns_of_view, elements_alike, pairs_of_signed
 from .scan_view import ScanView
-from .subset_request import Answer, Request, Subset, unavailable
+from .subset_request import Answer, Request, Subset, unavailable_request
 
 Array = np.ndarray
 
@@ -49,7 +49,7 @@ def page_calibration_faces(view: ScanView) -> list[str]:
         return [name for name, arrays in PARTS.items() if arrays[0] in view.reader]
     if not {"confidence", "correct"} <= view.metrics.keys():
         return []
-    sets = [("confusion", has_class_answers(view)), ("sets", has_sets(view))]
+    sets = [("confusion", has_class_answers(view)), ("sets", has_class_sets(view))]
     return ["reliability", *(name for name, there in sets if there)]
 
 
@@ -58,7 +58,7 @@ def subset_calibration(request: Request) -> Answer:
     view, subset = request.view, request.subset
     known = page_calibration_faces(view)
     if not known:
-        return unavailable("the scan stores no confidence and correctness")
+        return unavailable_request("the scan stores no confidence and correctness")
     place = None if request.selection.scope == "orbit" else request.element
     parts = request.selection.answers if request.selection.answers in known else "reliability"
     within = parts in PARTS and PARTS[parts][0] in view.reader
@@ -90,7 +90,7 @@ def _calibration_plots_of_parts(subset: Subset, parts: str, model: int, place: i
     steps = np.linspace(0, 1, CURVE_POINTS)
     sums_of_bins = [np.append(0, np.cumsum(part.numpy())) for part in _terms(diagram)]
     curves = [np.interp(steps, order, part) for part in sums_of_bins]
-    return _calibration_plot(diagram, curves, subset_curves.interval_ends(error))
+    return _calibration_plot(diagram, curves, subset_curves.subset_interval_ends(error))
 
 
 def _binned(sure: Array, right: Array) -> Array:
@@ -104,7 +104,7 @@ def _binned(sure: Array, right: Array) -> Array:
 def calibration_along(request: Request) -> list[Answer]:
     """Answer `subset_calibration` of each element, and last of whole orbits, in one pass."""
     subset, elements = request.subset, range(len(request.view.group))
-    errors = subset_curves.measures_over(subset, subset_curves.WITH_INTERVAL)
+    errors = subset_curves.subset_measures(subset, subset_curves.WITH_INTERVAL)
     step = max(1, subset_curves.MOST_AT_ONCE // max(1, subset.count))
     each = []
     for model in request.models:
@@ -174,7 +174,7 @@ def _of(subset: Subset, model: int, place: int | None) -> Json:
     return _calibration_plot(
         diagram,
         _calibration_plot_curves(*_along(subset, model)),
-        subset_curves.interval_ends(error),
+        subset_curves.subset_interval_ends(error),
     )
 
 

@@ -12,7 +12,7 @@ from ...errors import InputError, check_name
 from ...store import Json
 from .element_columns import response_columns
 from .scan_view import PLACE, ScanView
-from .subset_request import Answer, Request, unavailable
+from .subset_request import Answer, Request, unavailable_request
 
 Array = np.ndarray
 
@@ -30,7 +30,7 @@ def has_class_answers(view: ScanView) -> bool:
     return view.reader.dims.get("predicted") == PLACE and by_sample
 
 
-def has_sets(view: ScanView) -> bool:
+def has_class_sets(view: ScanView) -> bool:
     """Check whether sets of classes can be made: of stored probabilities and labels."""
     stored = view.reader.dims.get("probabilities", ())[:3] == PLACE
     return stored and view.label is not None
@@ -43,7 +43,7 @@ def confusion(request: Request) -> Answer:
     """
     view = request.view
     if not has_class_answers(view):
-        return unavailable(
+        return unavailable_request(
             "the predictions are not one class for each sample, or the samples have no labels"
         )
     classes = len(view.classes)
@@ -55,17 +55,17 @@ def confusion(request: Request) -> Answer:
         "classes": classes,
         "models": request.names,
     }
-    arrays = {"pairs": np.stack([confused(codes, classes) for codes in each])}
+    arrays = {"pairs": np.stack([confusion_counts(codes, classes) for codes in each])}
     if classes <= MOST_CLASSES:
         counts = [np.bincount(codes, minlength=classes**2) for codes in each]
         arrays["counts"] = np.stack(counts).reshape(-1, classes, classes).astype(np.int32)
     return about, arrays
 
 
-def confused(codes: Array, classes: int) -> Array:
+def confusion_counts(codes: Array, classes: int) -> Array:
     """Return the most frequent confusions `[MOST_PAIRS, 3]` among codes `expected * C + predicted`.
 
-    >>> confused(np.array([1, 1, 2, 0, 3]), 2)[:3].tolist()
+    >>> confusion_counts(np.array([1, 1, 2, 0, 3]), 2)[:3].tolist()
     [[0, 1, 2], [1, 0, 1], [-1, -1, -1]]
     """
     seen, count = np.unique(codes, return_counts=True)
@@ -144,7 +144,7 @@ class TestedSets:
     held: int
 
 
-def coverage(request: Request) -> Answer:
+def class_set_coverage(request: Request) -> Answer:
     """Answer coverage and mean size of conformal sets at each element, `[M, K]` with intervals.
 
     Half of the samples calibrate, at the identity or over the orbit; the others are
@@ -153,15 +153,15 @@ def coverage(request: Request) -> Answer:
     from ...conformal import LAC
 
     view, models = request.view, request.models
-    if not has_sets(view):
-        return unavailable(
+    if not has_class_sets(view):
+        return unavailable_request(
             "sets need labels and class probabilities; scan with --keep probabilities"
         )
     place = "pooled" if request.selection.scope == "orbit" else "identity"
     try:
         tested = view.cache.get_or_compute(("sets", place), lambda: _tested_class_sets(view, place))
     except InputError as error:  # too few samples: the page shows the message
-        return unavailable(error)
+        return unavailable_request(error)
     chosen = request.subset.members[tested.rows]
     about = {
         "available": True,

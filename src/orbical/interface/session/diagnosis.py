@@ -19,7 +19,7 @@ from ...store import Json
 from ..selection import Selection
 from .input_pictures import thumbnails
 from .scan_view import ScanView
-from .subset_request import Answer, Request, keep_set, unavailable
+from .subset_request import Answer, Request, keep_set, unavailable_request
 
 if TYPE_CHECKING:
     from ...adversarial import Flip
@@ -49,7 +49,7 @@ def _failures_to_diagnose(view: ScanView) -> Answer:
     try:
         found = find_failures(_arrays(view))
     except OrbicalError as error:
-        return unavailable(error)
+        return unavailable_request(error)
     about = {
         "available": True,
         "searched": found.searched,
@@ -92,7 +92,7 @@ def advice(request: Request) -> Answer:
         try:
             found = advise(_arrays(view))
         except OrbicalError as error:
-            return unavailable(error)
+            return unavailable_request(error)
         return {"available": True, "models": [one.to_dict() for one in found]}, {}
 
     return view.cache.get_or_compute("advice", compute)
@@ -125,7 +125,7 @@ def whatif(request: Request) -> Answer:
     """
     view, given = request.view, request.message.get("change", {})
     if not {"confidence", "correct"} <= view.metrics.keys() or not view.scan.labeled:
-        return unavailable(
+        return unavailable_request(
             "what if needs labels, and one class with its confidence for each sample"
         )
     check_type("change", given, dict, "an object")
@@ -167,11 +167,11 @@ def flips(request: Request) -> Answer:
     view, number = request.view, request.sample
     chart = chart_of(view.group)
     if "predicted" not in view.reader or chart is None or len(chart.names) != 1 or chart.held:
-        return unavailable("this needs predicted classes along one continuous coordinate")
+        return unavailable_request("this needs predicted classes along one continuous coordinate")
     try:
         found = {name: _flips_to_diagnose(view, number, name) for name in request.names}
     except OrbicalError as error:
-        return unavailable(error)
+        return unavailable_request(error)
     places = chart.start[:, 0]
     low = float(places.min())
     closed = view.group.layout.kind == "circle"
@@ -257,7 +257,7 @@ def layers(request: Request) -> Answer:
     modules = [name for name in request.names if name in live.answering and live.module(name)]
     task = live.task
     if not modules or task is None:
-        return unavailable("this needs a torch module: pass it as models")
+        return unavailable_request("this needs a torch module: pass it as models")
 
     def compute(name: str) -> Json:
         given = concatenate([live.input(one) for one in range(min(LAYER_SAMPLES, view.samples))])

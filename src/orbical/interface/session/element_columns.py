@@ -149,7 +149,7 @@ def upright_column(view: ScanView, variable: str) -> Array:
     )
 
 
-def first_failure(view: ScanView) -> Array:
+def first_failure_column(view: ScanView) -> Array:
     """Return the place of the first failure among the elements from near to far, `[M, N]`.
 
     It is the number of elements if there is none, and NaN if a sample is unfinished.

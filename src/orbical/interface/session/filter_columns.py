@@ -19,7 +19,7 @@ from ...groups import spoken_name
 from ...nero import mean_over_models
 from ...store import Json
 from ..selection import Clause
-from .element_columns import first_failure, near_to_far, upright_column
+from .element_columns import first_failure_column, near_to_far, upright_column
 from .scan_view import ScanView
 
 Array = np.ndarray
@@ -75,7 +75,7 @@ def sample_columns(view: ScanView) -> dict[str, Column]:
     )
 
 
-def values_of(view: ScanView, column: Column, model: str = "") -> Any:
+def filter_column_values(view: ScanView, column: Column, model: str = "") -> Any:
     """Return the values of a column: of a model, else the mean over models, or of the first.
 
     Texts are returned joined, to be searched.
@@ -86,7 +86,7 @@ def values_of(view: ScanView, column: Column, model: str = "") -> Any:
     def compute() -> Any:
         values = column.read()
         if column.kind == "text":
-            return Texts.of(values)
+            return FilterTexts.of(values)
         if not column.by_model:
             return values
         if model or column.kind != "number":
@@ -104,7 +104,7 @@ def kept_by_filter(view: ScanView, text: str) -> Array:
     columns = sample_columns(view)
     check_name("selection filter", clause.column, columns)
     column = columns[clause.column]
-    values = values_of(view, column, clause.model)
+    values = filter_column_values(view, column, clause.model)
     if column.kind == "text":
         return texts_matching_filter(values, _chosen(clause, "words to search for"))
     if column.kind == "category":
@@ -252,12 +252,12 @@ def _filter_column_of_failure(view: ScanView) -> Column:
     words = _WORDS["first_failure"]
     if reach is None:
         names = [*(spoken_name(view.group, int(place)) for place in order), "never"]
-        read: Read = lambda: _codes(first_failure(view))  # noqa: E731
+        read: Read = lambda: _codes(first_failure_column(view))  # noqa: E731
         return Column("first_failure", *words, "category", read, True, keys=names)
     sizes = np.append(reach[0][order], np.inf).astype(np.float32)
 
     def far() -> Array:
-        place = first_failure(view)
+        place = first_failure_column(view)
         return np.where(np.isnan(place), np.nan, sizes[np.nan_to_num(place).astype(int)])
 
     return Column("first_failure", *words, "number", far, True, reach[1])
@@ -293,7 +293,7 @@ _SOME = 65_536  # letters that tell which ones are rare
 
 
 @dataclass(frozen=True)
-class Texts:
+class FilterTexts:
     """Texts in one run of lower-case bytes, which is searched faster than one after the other.
 
     Attributes:
@@ -305,7 +305,7 @@ class Texts:
     starts: Array
 
     @classmethod
-    def of(cls, texts: Iterable[str]) -> Texts:
+    def of(cls, texts: Iterable[str]) -> FilterTexts:
         """Join texts; line breaks in them become blanks."""
         lines = [_plain(str(text)) for text in texts]
         lengths = np.fromiter(map(len, lines), np.int64, len(lines)) + 1
@@ -313,7 +313,7 @@ class Texts:
         return cls(np.frombuffer(_END.join([*lines, b""]), np.uint8), starts)
 
 
-def texts_matching_filter(texts: Texts, words: Sequence[str]) -> Array:
+def texts_matching_filter(texts: FilterTexts, words: Sequence[str]) -> Array:
     """Return which texts contain one of the words, `[N]`, whatever their case.
 
     >>> texts_matching_filter(Texts.of(["A cat", "Dogs", "catfish"]), ["CAT"]).tolist()

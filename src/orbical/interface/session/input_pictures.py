@@ -38,7 +38,7 @@ def input_arrays(
     if moved is None:
         return {}, {}
     arrays, spans = {}, {}
-    for name, values in fields_of(moved, 2, view).items():
+    for name, values in input_picture_fields(moved, 2, view).items():
         span = _span_of_input(values)
         if view == "volume" and values.ndim == 4 and values[0].numel() > MOST_VOXELS:
             values = slice_picture(values.float(), np.nan, max(values.shape))
@@ -48,7 +48,7 @@ def input_arrays(
     return arrays, spans
 
 
-def fields_of(given: Tree, lead: int, view: str) -> dict[str, Tensor]:
+def input_picture_fields(given: Tree, lead: int, view: str) -> dict[str, Tensor]:
     """Return the first input of a batch by field, without its `lead` leading dimensions."""
     if isinstance(given, Tensor):
         first = given[(0,) * lead].detach().cpu()
@@ -113,7 +113,9 @@ def _input_picture(view: ScanView, sample: int, element: int | None) -> Array:
     here = view.group[[view.group.identity if element is None else element]]
     if isinstance(action, Signals) and isinstance(given, Tensor):
         seen = action.apply(here, given)[0, 0, 0]
-        return on_black(_signal_input_picture(seen.detach().cpu().double().numpy(), THUMBNAIL))
+        return picture_on_black(
+            _signal_input_picture(seen.detach().cpu().double().numpy(), THUMBNAIL)
+        )
     if action is not None and (element is not None or isinstance(action, Window)):
         given = tree_map(lambda leaf: leaf[0], action.apply(here, given))  # a window is a part
     if not isinstance(given, Tensor) or given.ndim not in (4, 5):
@@ -123,7 +125,7 @@ def _input_picture(view: ScanView, sample: int, element: int | None) -> Array:
             kinds = numbers[0].cpu().numpy()
             drawn = molecule_picture(cloud - cloud.mean(0), kinds[kinds > 0], size=THUMBNAIL)
             return (255 * drawn).round().astype(np.uint8)
-        return _NOTHING if cloud is None else on_black(cloud_picture(cloud, size=THUMBNAIL))
+        return _NOTHING if cloud is None else picture_on_black(cloud_picture(cloud, size=THUMBNAIL))
     image = given[0] if given.ndim == 4 else given[0, 0]  # the first frame of a pair
     if view.input_view == "volume":
         image = chosen_map_slices(given[0])[0]
@@ -183,10 +185,10 @@ def _signal_input_picture(values: Array, size: int) -> Array:
     return np.where((rows >= first) & (rows <= last), 0.0, 1.0)
 
 
-def on_black(picture: Array) -> Array:
+def picture_on_black(picture: Array) -> Array:
     """Invert a picture of a cloud to bytes `[h, w, 1]`; the square root keeps far points visible.
 
-    >>> on_black(np.array([[0.05, 0.85, 1.0]])).ravel().tolist()
+    >>> picture_on_black(np.array([[0.05, 0.85, 1.0]])).ravel().tolist()
     [248, 98, 0]
     """
     return np.asarray(255 * np.sqrt(1 - picture[..., None])).astype(np.uint8)

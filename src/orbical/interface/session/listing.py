@@ -66,7 +66,7 @@ def _sorting_of_list(request: Request) -> tuple[Array, bool, str, str]:
     name = order.removeprefix("-")
     if name not in columns:
         raise unknown_name("selection order", order, [*_BY_METRIC, *columns])
-    values = filter_columns.values_of(request.view, columns[name], of)
+    values = filter_columns.filter_column_values(request.view, columns[name], of)
     title = filter_columns.filter_title(request.view, columns[name], of)
     return values, order.startswith("-"), title, columns[name].unit
 
@@ -121,7 +121,7 @@ def _bins_of(view: ScanView, column: filter_columns.Column, model: str) -> Bins:
     """Return the bins of a column, computed once."""
 
     def compute() -> Bins:
-        values = filter_columns.values_of(view, column, model)
+        values = filter_columns.filter_column_values(view, column, model)
         if column.kind == "category":
             return values, len(filter_columns.filter_keys(view, column)), None
         return _numeric_bins_of_list(values, column.ends)

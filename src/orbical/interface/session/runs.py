@@ -18,11 +18,11 @@ from .calibration_plots import pooled_calibration
 from .scan_view import Metric, ScanView
 from .subset_curves import (
     CAUTION,
-    counted_in_view,
-    measures_over,
+    curves_counted_in_view,
     page_curve_header,
     subset_changes,
     subset_mean,
+    subset_measures,
 )
 from .subset_request import Answer, Request, Subset, keep_set, mask_of_set
 
@@ -146,7 +146,7 @@ def _curve(run: Run, metric: Metric) -> dict[str, Array]:
     """Return `values`, `low`, `high` and `caution`, `[M, K]` each; NaN if it has no interval."""
     if metric.per_sample:
         return _mean(run, metric.name)
-    curve = measures_over(run, metric.name)
+    curve = subset_measures(run, metric.name)
     missing = np.full_like(curve["values"], np.nan)
     return {CAUTION: np.full(missing.shape, ""), **dict.fromkeys(ENDS, missing), **curve}
 
@@ -240,7 +240,7 @@ def _numbers_of_run(run: Run, metric: Metric) -> dict[str, Array]:
             found["gap"] = sure - found["accuracy"]
             errors = [pooled_calibration(run, model)[1].value for model in range(len(view.models))]
             found["ece"] = np.asarray([float(one) for one in errors])
-        if counted_in_view(view):
+        if curves_counted_in_view(view):
             known = subset_changes(view)["changed"][:, run.rows]
             size = (~np.isnan(known)).sum(1)
             found["changed"] = np.nansum(known, 1) / np.where(size > 0, size, np.nan)

@@ -18,7 +18,13 @@ from ... import embedding
 from ...errors import InputError, check_name
 from ...store import Json
 from ..background import Progress
-from .filter_columns import filter_column_ends, filter_keys, filter_title, sample_columns, values_of
+from .filter_columns import (
+    filter_column_ends,
+    filter_column_values,
+    filter_keys,
+    filter_title,
+    sample_columns,
+)
 from .scan_view import ScanView
 from .subset_request import Answer, Request
 
@@ -166,7 +172,7 @@ def available_map_colors(view: ScanView) -> list[str]:
     return [*MOMENTS, *(column.name for column in columns if column.kind != "text")]
 
 
-def color(request: Request) -> Answer:
+def map_color(request: Request) -> Answer:
     """Answer one number for each sample: a moment of the metric over the orbit, or a column."""
     view, name, of = request.view, request.selection.color, request.selection.of
     check_name("selection color", name, available_map_colors(view))
@@ -182,7 +188,7 @@ def color(request: Request) -> Answer:
         about["higher_is_better"] = False if name == "variance" else metric.higher_is_better
         return about, {"values": values}
     column = sample_columns(view)[name]
-    values = values_of(view, column, of)
+    values = filter_column_values(view, column, of)
     about = {"title": filter_title(view, column, of)}
     if column.kind == "category":
         about |= {"scale": "classes", "range": [0, len(filter_keys(view, column)) - 1]}

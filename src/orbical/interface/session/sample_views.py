@@ -13,7 +13,7 @@ from torch import Tensor
 from ..._trees import Tree, leaves
 from ...groups import Elements, Group
 from ...store import AGREES, Json
-from ...tasks import Places, Task, map_slices_at, middle_of, reduced_label_maps
+from ...tasks import Places, Task, map_middle, map_slices_at, reduced_label_maps
 from ..live_models import LiveAnswer
 from ..selection import sample_numbers_of_request
 from ..wire import PNG
@@ -184,10 +184,10 @@ def sample_at_position(request: Request) -> Answer:
     slices = _shown_slices(moved, request.selection.slices)
     if slices is not None:
         sides = next(leaves(moved)).shape[-3:]
-        other = slices != middle_of(sides)
+        other = slices != map_middle(sides)
         places = (here.elements, slices)
-        made = redrawn(live.task, rows, live.truth(number), *places) if other else None
-        rows, slices = (rows, middle_of(sides)) if made is None else (made, slices)
+        made = redrawn_sample(live.task, rows, live.truth(number), *places) if other else None
+        rows, slices = (rows, map_middle(sides)) if made is None else (made, slices)
     with map_slices_at(slices):
         details = _sample_outputs_drawn(view, rows)
         _sample_references(view, number, models, here.elements, arrays)
@@ -321,12 +321,12 @@ def _shown_slices(moved: Tree | None, chosen: tuple[int, ...]) -> Places | None:
         return None
     sides = tuple(moved.shape[-3:])
     if len(chosen) != 3:
-        return middle_of(sides)
+        return map_middle(sides)
     depth, row, column = np.clip(chosen, 0, np.array(sides) - 1).tolist()
     return depth, row, column
 
 
-def redrawn(
+def redrawn_sample(
     task: Task | None, rows: list[Row], truth: Tensor | None, elements: Elements, places: Places
 ) -> list[Row] | None:
     """Return the variables of each model with maps at other slices; None if one is not known there.

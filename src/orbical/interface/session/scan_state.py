@@ -17,7 +17,7 @@ from .filter_columns import filters_for_page
 from .listing import listed_samples
 from .sample_maps import available_map_colors, available_map_methods
 from .scan_view import PLACE, UNITLESS, ScanView
-from .subset_curves import counted_in_view, subset_changes
+from .subset_curves import curves_counted_in_view, subset_changes
 from .subset_request import Answer, Request
 
 PARTS = ("plane", "space", "time", "color", "shift", "gain")
@@ -79,7 +79,7 @@ def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
         "answers": page_calibration_faces(view),
         "calibration": bool(page_calibration_faces(view)),
         "worst": view.worst is not None,
-        "consistency": counted_in_view(view),
+        "consistency": curves_counted_in_view(view),
         "runs": False,  # by itself a scan is compared with none
         "complete": view.complete,
         "exports": available_exports(),

@@ -18,17 +18,17 @@ from ...store import Json, Scan
 from ..background import TICK_S, DaemonPool, Progress, Stopped, yield_to_readers
 from ..live_models import Extras
 from ..selection import Selection
-from ..wire import encode
+from ..wire import encode_frame
 from . import runs, sample_maps, sample_views, scan_state
 from .calibration_plots import subset_calibration
-from .class_answers import confusion, coverage
+from .class_answers import class_set_coverage, confusion
 from .diagnosis import advice, failures, flips, layers, whatif
 from .following import Following
 from .listing import column_histograms, listed_samples
 from .saved_lists import FINDINGS, set_names
 from .scan_view import ScanView
 from .set_recipes import sample_set
-from .subset_curves import aggregate, classes, consistency, subset_spread
+from .subset_curves import aggregate, consistency, subset_curves_by_class, subset_spread
 from .subset_request import Answer, Request, UnknownSet, subset
 from .worst_cases_and_bounds import bounds, worst_cases
 
@@ -42,11 +42,11 @@ HANDLERS: dict[str, Callable[[Request], Answer]] = {
     "consistency": consistency,
     "columns": column_histograms,
     "spread": subset_spread,
-    "classes": classes,
+    "classes": subset_curves_by_class,
     "embedding": sample_maps.map_answer,
     "findings": FINDINGS.answer,
     "headline": scan_state.headline,
-    "color": sample_maps.color,
+    "color": sample_maps.map_color,
     "names": set_names,
     "set": sample_set,
     "subset": subset,
@@ -57,7 +57,7 @@ HANDLERS: dict[str, Callable[[Request], Answer]] = {
     "pinned": sample_views.pinned_samples,
     "calibration": subset_calibration,
     "confusion": confusion,
-    "coverage": coverage,
+    "coverage": class_set_coverage,
     "bounds": bounds,
     "worst": worst_cases,
 }
@@ -230,17 +230,17 @@ class Session:
         try:
             header, arrays = self.handle(message, progress)
             took_ms = 1000 * (time.perf_counter() - start)  # a page asks no faster than that
-            return encode({**header, "took_ms": took_ms}, arrays)
+            return encode_frame({**header, "took_ms": took_ms}, arrays)
         except Stopped as stop:
-            return encode({**_error_header(message, str(stop)), "stopped": True}, {})
+            return encode_frame({**_error_header(message, str(stop)), "stopped": True}, {})
         except UnknownSet as error:
             about = {"code": error.code, "set": error.set}
-            return encode({**_error_header(message, str(error)), **about}, {})
+            return encode_frame({**_error_header(message, str(error)), **about}, {})
         except OrbicalError as error:
             text = str(error)
         except Exception as error:  # shown in the page; the session goes on
             text = f"{type(error).__name__}: {error}"
-        return encode(_error_header(message, text), {})
+        return encode_frame(_error_header(message, text), {})
 
     def warm(self) -> None:
         """Compute what every page requests first, while the browser is starting."""
@@ -265,10 +265,10 @@ class Session:
         try:
             while not work.done() and not stopped():
                 about, arrays = progress.news()
-                yield encode({**header, **about}, arrays)
+                yield encode_frame({**header, **about}, arrays)
                 wait([work], TICK_S)
             progress.stop()  # unless it has ended
-            stopped_early = encode({**header, "stopped": True, "error": ""}, {})
+            stopped_early = encode_frame({**header, "stopped": True, "error": ""}, {})
             yield work.result() if work.done() else stopped_early
         finally:
             progress.stop()

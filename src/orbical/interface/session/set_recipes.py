@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from ...errors import InputError, check_name
-from ..selection import Selection, polygon, set_name
+from ..selection import Selection, selected_polygon, set_name
 from .class_answers import in_confusion_cell
 from .sample_maps import sample_map
 from .subset_curves import in_fan_band
@@ -52,7 +52,7 @@ def _lasso(request: Request, given: object) -> Array:
         raise _expected("a polygon with its map", given)
     stated = Selection.from_json({name: given[name] for name in _MAP if name in given})
     of_map = request.but(**{name: getattr(stated, name) for name in _MAP})
-    return inside_lasso(np.asarray(polygon(given.get("polygon"))), sample_map(of_map).xy)
+    return inside_lasso(np.asarray(selected_polygon(given.get("polygon"))), sample_map(of_map).xy)
 
 
 def inside_lasso(corners: Array, xy: Array) -> Array:

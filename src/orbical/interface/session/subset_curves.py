@@ -15,7 +15,7 @@ from ...errors import InputError, check_name, whole_number
 from ...store import Json, StoredArrays
 from ..selection import Clause
 from .element_columns import columns_of_view, elements_alike, response_columns
-from .filter_columns import Column, filter_keys, sample_columns, values_of
+from .filter_columns import Column, filter_column_values, filter_keys, sample_columns
 from .scan_view import Metric, ScanView
 from .subset_request import Answer, Request, Subset
 
@@ -46,7 +46,7 @@ def aggregate(request: Request) -> Answer:
     if metric.per_sample:
         curves = subset_mean(subset, metric)
     else:
-        curves = measures_over(subset, metric.name)
+        curves = subset_measures(subset, metric.name)
     arrays = {name: curves[name][request.models] for name in ENDS[:3] if name in curves}
     about = page_curve_header(request, metric, arrays["values"]) | subset_cautions(request, curves)
     failed = int(request.view.without_result[subset.rows].sum())
@@ -114,14 +114,14 @@ def subset_mean(subset: Subset, metric: Metric) -> dict[str, Array]:
     return view.cache.get_or_compute(("mean", variable, *subset.key), compute)
 
 
-def measures_over(subset: Subset, name: str) -> dict[str, Array]:
+def subset_measures(subset: Subset, name: str) -> dict[str, Array]:
     """Return a measure of the samples of a subset at every element, computed once."""
     compute = partial(_measured, subset.view, name, subset.reference, [subset.mask])
     return subset.view.cache.get_or_compute(_measure_key(subset, name), compute)[0]
 
 
-def prepare_measures(subset: Subset, names: Iterable[str]) -> None:
-    """Compute several measures of a subset in one pass; `measures_over` then has them."""
+def prepare_subset_measures(subset: Subset, names: Iterable[str]) -> None:
+    """Compute several measures of a subset in one pass; `subset_measures` then has them."""
     pairs = [name for name in names if calibration.MEASURES[name].kind == "pair"]
     found = (
         _curves_of_pairs(subset.view, pairs, subset.reference, [subset.mask])[0] if pairs else {}
@@ -190,16 +190,16 @@ def subset_measure_rows(name: str, pair: list[Tensor]) -> dict[str, Array]:
     if name != WITH_INTERVAL:
         return {"values": calibration.MEASURES[name](*pair).detach().numpy()}
     error = calibration.interval(name, *pair)
-    found = {part: end.numpy() for part, end in zip(ENDS, interval_ends(error), strict=True)}
+    found = {part: end.numpy() for part, end in zip(ENDS, subset_interval_ends(error), strict=True)}
     return found | {CAUTION: error.caution}
 
 
-def interval_ends(error: calibration.Interval) -> tuple[Tensor, ...]:
+def subset_interval_ends(error: calibration.Interval) -> tuple[Tensor, ...]:
     """Return a measure, the ends of its interval, and what it is for a calibrated model."""
     return error.value, error.low, error.high, error.calibrated
 
 
-def classes(request: Request) -> Answer:
+def subset_curves_by_class(request: Request) -> Answer:
     """Answer `values [G, M, K]` of groups of samples: few in their order, of many the worst first.
 
     A filter by the column itself is left out, so that the group that was chosen keeps the others
@@ -245,7 +245,7 @@ def _badness(metric: Metric, values: Array) -> Array:
 
 def _subset_curves_of_groups(subset: Subset, column: Column, metric: Metric) -> tuple[Array, Array]:
     """Return the values `[G, M, K]` of all groups, and how many samples with a result each has."""
-    view, codes = subset.view, np.asarray(values_of(subset.view, column))
+    view, codes = subset.view, np.asarray(filter_column_values(subset.view, column))
     groups = len(filter_keys(view, column))
     judged = subset.members & ~view.without_result
     codes = np.where((codes >= 0) & (codes < groups) & judged, codes, -1)
@@ -261,7 +261,7 @@ def _subset_curves_of_groups(subset: Subset, column: Column, metric: Metric) -> 
     return np.stack([part["values"] for part in measured]), counts
 
 
-def counted_in_view(view: ScanView) -> str | bool:
+def curves_counted_in_view(view: ScanView) -> str | bool:
     """Return what is counted: samples, pixels, voxels or points; False if nothing is."""
     if not nero.answer_names(StoredArrays(view.scan)):
         return False
@@ -298,14 +298,14 @@ def subset_changes(view: ScanView) -> dict[str, Array]:
 
 def subset_spread(request: Request) -> Answer:
     """Answer the quantiles `[M, 5, K]` of a metric over the samples of the subset."""
-    metric = spread_metric(request.view, request.sample_metric)
+    metric = subset_spread_metric(request.view, request.sample_metric)
     variable = request.view.variable(metric, request.reference)
     levels = _subset_quantiles(request.subset, variable)[request.models]
     about = {"count": request.subset.judged, "levels": list(LEVELS)}
     return about | page_curve_header(request, metric, levels), {"quantiles": levels}
 
 
-def spread_metric(view: ScanView, metric: Metric) -> Metric:
+def subset_spread_metric(view: ScanView, metric: Metric) -> Metric:
     """Return the metric whose spread is shown in place of a metric.
 
     A measure of a set has no spread, and that of outcomes which are right or wrong is their share;
@@ -326,20 +326,20 @@ def _subset_quantiles(subset: Subset, variable: str) -> Array:
         for model, start in itertools.product(range(shape[0]), range(0, shape[2], step)):
             places = range(shape[2])[start : start + step]
             some = [columns.column(model, element, subset.rows) for element in places]
-            levels[model, :, start : start + step] = quantiles(np.stack(some))
+            levels[model, :, start : start + step] = subset_curve_quantiles(np.stack(some))
         return levels
 
     return subset.view.cache.get_or_compute(("quantiles", variable, *subset.key), compute)
 
 
-def quantiles(values: Array) -> Array:
+def subset_curve_quantiles(values: Array) -> Array:
     """Return the quantiles `[5, ...]` of the finite values of `[..., N]`, NaN if there are none.
 
-    >>> quantiles(np.array([0.0, 1.0, np.nan, 2.0])).tolist()
+    >>> subset_curve_quantiles(np.array([0.0, 1.0, np.nan, 2.0])).tolist()
     [0.1, 0.5, 1.0, 1.5, 1.9]
     """
     if values.ndim > 1 and not np.isfinite(values).all():
-        return np.stack([quantiles(row) for row in values], -1)
+        return np.stack([subset_curve_quantiles(row) for row in values], -1)
     known = np.sort(values if values.ndim > 1 else values[np.isfinite(values)])
     if not known.shape[-1]:
         return np.full((len(LEVELS), *values.shape[:-1]), np.nan)
@@ -366,7 +366,7 @@ def in_fan_band(request: Request, given: object) -> Array:
         raise InputError("band", f"a model and a band from 0 to {len(BANDS) - 1}")
     check_name("band model", given.get("model"), view.models)
     model = view.models.index(given["model"])
-    variable = view.variable(spread_metric(view, request.sample_metric), request.reference)
+    variable = view.variable(subset_spread_metric(view, request.sample_metric), request.reference)
     column = response_columns(view, variable).column(model, element)
     inside: Array = np.isfinite(column) & request.subset.members
     ends = _subset_quantiles(request.subset, variable)[model, :, element]

@@ -24,7 +24,7 @@ ALL = ""
 """The name of the set of all samples."""
 
 
-def unavailable(reason: object) -> Answer:
+def unavailable_request(reason: object) -> Answer:
     """Answer why a scan has none of what was requested."""
     return {"available": False, "reason": str(reason)}, {}
 

@@ -19,10 +19,10 @@ Array = np.ndarray
 
 def worst_cases(request: Request) -> Answer:
     """Answer where each sample is worst: score, what the scan missed, nearest element, place."""
-    return rows_of(request.view, np.arange(request.view.samples))
+    return worst_case_rows(request.view, np.arange(request.view.samples))
 
 
-def rows_of(view: ScanView, samples: Array) -> Answer:
+def worst_case_rows(view: ScanView, samples: Array) -> Answer:
     """Return the worst cases of some samples, `[M, n]`, numbered by their place among these."""
     if view.worst is None:
         raise InputError("worst", "a search that was passed to the view", "none")
