@@ -23,7 +23,7 @@ def test_measures_together_are_those_of_each_alone(folder, monkeypatch, clauses)
     assert len(names) > 3
     expected = {name: subset_measures(alone, name) for name in names}
     prepare_subset_measures(together, names)
-    monkeypatch.delattr(subset_curves, "_of_pairs")  # nothing is computed again
+    monkeypatch.delattr(subset_curves, "_curves_of_pairs")  # nothing is computed again
     for name in names:
         for part, values in subset_measures(together, name).items():
             if values.dtype == object:  # what is said of an interval

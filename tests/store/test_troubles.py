@@ -171,11 +171,11 @@ def test_of_two_scans_that_begin_at_once_one_is_told(tmp_path, few, monkeypatch)
     path, fill = tmp_path / "run.zarr", stores._filled_on_creation
 
     def fill_while_another_is_faster(*rest):
-        monkeypatch.setattr(stores, "_filled", fill)
+        monkeypatch.setattr(stores, "_filled_on_creation", fill)
         scan(linear(), few, path)
         return fill(*rest)
 
-    monkeypatch.setattr(stores, "_filled", fill_while_another_is_faster)
+    monkeypatch.setattr(stores, "_filled_on_creation", fill_while_another_is_faster)
     with pytest.raises(StoreError, match="created by another scan in the meantime"):
         scan(linear(), few, path)
     assert ob.load(path).complete

@@ -176,7 +176,7 @@ def _leave(status: object) -> None:
     """End the program here if a model of the view is still at work."""
     threads = sys.modules.get("orbical.interface.background")
     if threads is not None:
-        threads.leave(status if isinstance(status, int) else 0)
+        threads.leave_process(status if isinstance(status, int) else 0)
 
 
 def _print_warnings_once() -> Callable[..., None]:
