@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -126,6 +127,16 @@ def test_pixels_of_0_to_255_are_refused_where_a_name_expects_0_to_1(net, names, 
 )
 def test_other_values_are_prepared_as_they_are(net, images, names):
     assert scanned(net, images, preprocess=names).complete
+
+
+def test_bytes_that_no_one_scales_are_pointed_out(net):
+    pixels = (IMAGES * 256).floor().to(torch.uint8)
+    with pytest.warns(UserWarning, match="passed to the models as stored, 0 to 255; if these expe"):
+        scanned(net, pixels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for others in (pixels.float(), (IMAGES > 0.5).to(torch.uint8)):
+            scanned(net, others)
 
 
 class ToTensor:

@@ -203,7 +203,7 @@ def test_import_paths_name_the_users_own_code(tmp_path, monkeypatch, images):
         assert answer(predictor, images).shape == (5, 16)
     with pytest.raises(InputError, match="did you mean 'net'"):
         as_predictor("my_nets:nte")
-    with pytest.raises(InputError, match="expected an instance, got the class Box"):
+    with pytest.raises(InputError, match=r"expected an instance, got the class Box; pass Box\(\)"):
         as_predictor("my_nets:Box")
 
 

@@ -378,7 +378,7 @@ def test_a_model_without_a_variance_stands_beside_one_with(digits, tmp_path, ord
         (
             dict(models=[linear, linear]),
             InputError,
-            "models: expected a model or a dictionary of names and models, got a list",
+            "models: expected a model or a dictionary of names and models, got a list; name them",
         ),
         (dict(models={}), InputError, "models: expected at least one model, got none"),
         (dict(models={"": linear}), InputError, "non-empty strings"),
@@ -386,7 +386,7 @@ def test_a_model_without_a_variance_stands_beside_one_with(digits, tmp_path, ord
         (dict(labels=torch.zeros(29, dtype=torch.long)), InputError, "each of 30 samples, got 29"),
         (dict(labels=torch.zeros(30)), InputError, "integers of shape (N,)"),
         (dict(images=torch.zeros(0, 1, 8, 8), labels=[]), InputError, "at least one sample"),
-        (dict(images=torch.zeros(30, 1, 8, 9), group="cyclic:4"), InputError, "square"),
+        (dict(images=torch.zeros(30, 1, 8, 9), group="cyclic:4"), InputError, "with size=8 "),
         (dict(group="rotations3d:8"), InputError, "moved by plane"),
         (dict(group="shifts:2"), InputError, "for this data use translations:32:2 (or flips, "),
         (dict(group="rotation:8"), InputError, "did you mean 'rotations'"),

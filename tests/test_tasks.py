@@ -264,6 +264,18 @@ def test_answers_that_cannot_be_read_are_explained(read, words):
             lambda: tasks.Classification().check_target(["a", "b"], 2),
             "an array of numbers, got text",
         ),
+        (
+            lambda: tasks.Classification().check_target(["10", "2"], 2),
+            "got text; convert them, numpy.asarray(labels, int)",
+        ),
+        (
+            lambda: tasks.Regression().check_target(["0.5", "2"], 2),
+            "got text; convert them, numpy.asarray(labels, float)",
+        ),
+        (
+            lambda: tasks.Classification().check_target(torch.zeros(2, 4, 4).long(), 2),
+            "got int64 of shape (2, 4, 4); a class for each pixel is task='segmentation'",
+        ),
         (lambda: tasks.Regression().check_target([0.0, np.nan], 2), "NaN or infinite"),
         (lambda: tasks.Flow().check_target(torch.full((1, 2, 8, 8), np.inf), 1), "NaN or infinite"),
         (lambda: tasks.Classification(outputs="logit"), "did you mean 'logits'"),
@@ -323,7 +335,8 @@ def test_the_names_of_classes_are_kept_with_the_scan_and_counted():
     scan = ob.scan(net, data, group="cyclic:4", task=task, progress=False)
     assert scan.record.task.settings["classes"] == names
     with pytest.raises(
-        InputError, match="classes: expected the names of the model's 3 classes, got 2"
+        InputError,
+        match="the names of the model's 3 classes, got 2, cat, dog; pass",
     ):
         ob.scan(
             net,

@@ -40,9 +40,7 @@ def as_array(name: str, values: ArrayLike, device: torch.device | None = None) -
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         text = _holds_text(values)
         given = "text" if text else f"{type(values).__name__} ({error})"
-        hint = "number them with numpy.unique(names, return_inverse=True)[1]"
-        hint += "" if name == "orbit" else " if the model's classes are in alphabetical order"
-        remedy = hint if text and name in ("labels", "label", "orbit", "predicted") else ""
+        remedy = _remedy_for_text(name, values) if text else ""
         raise InputError(name, "an array of numbers", given, remedy=remedy) from error
     return tensor if device is None else tensor.to(device)
 
@@ -92,6 +90,24 @@ def _holds_text(values: ArrayLike) -> bool:
     except (TypeError, ValueError, RuntimeError):  # rows of unequal lengths, a tensor elsewhere
         return False
     return array.dtype.kind in "UST" or any(isinstance(value, str) for value in array.flat)
+
+
+def _remedy_for_text(name: str, values: ArrayLike) -> str:
+    """Say how texts become numbers; numbered in alphabetical order, "10" would come before "2".
+
+    >>> _remedy_for_text("labels", ["10", "2"]), _remedy_for_text("orbit", ["a", "b"])
+    ('convert them, numpy.asarray(labels, int)', 'number them with numpy.unique(names, ...
+    """
+    for kind in ("int", "float"):
+        try:
+            np.asarray(np.asarray(values), kind)
+        except (TypeError, ValueError, OverflowError):
+            continue
+        return f"convert them, numpy.asarray({name}, {kind})"
+    if name not in ("labels", "label", "orbit", "predicted"):
+        return ""
+    hint = "number them with numpy.unique(names, return_inverse=True)[1]"
+    return hint + ("" if name == "orbit" else " if the model's classes are in alphabetical order")
 
 
 def as_floating(name: str, values: ArrayLike, device: torch.device | None = None) -> Tensor:

@@ -9,7 +9,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any, SupportsFloat
 
@@ -34,6 +34,15 @@ def counted(count: int, thing: str) -> str:
     ('1 model', '8,192 elements')
     """
     return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
+
+
+def first_names(names: Sequence[str], most: int = 3) -> str:
+    """List the first of some names.
+
+    >>> first_names(["a", "b", "c", "d"])
+    'a, b, c, ...'
+    """
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
 def number(value: SupportsFloat) -> str:

@@ -123,3 +123,9 @@ def test_a_table_without_ignored_labels_is_that_of_the_others(outputs) -> None:
     assert {name: float(part.value) for name, part in found.items()} == {
         name: float(part.value) for name, part in expected.items()
     }
+
+
+def test_a_table_of_some_measures_has_these_alone(outputs) -> None:
+    assert list(calibration.measure_table(outputs, only="ece_l2", resamples=20)) == ["ece_l2"]
+    with pytest.raises(InputError, match="only: unknown name 'acuracy'; did you mean 'accuracy'"):
+        calibration.measure_table(outputs, only=["ece", "acuracy"])

@@ -404,6 +404,14 @@ def test_rounded_probabilities_in_a_table_sum_to_1(tmp_path: Path, decimals: int
     run(tmp_path / "out.csv", "--max-ece", 0.1)
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_whole_labels_in_a_table_may_have_decimals(tmp_path: Path, first: int) -> None:
+    """As pandas writes them once a value was missing; they are names of columns first."""
+    table = pd.DataFrame([[0.5, 0.3, 0.2], [0.1, 0.6, 0.3]], columns=range(first, first + 3))
+    table.assign(label=[first + 0.0, first + 1.0]).to_csv(tmp_path / "out.csv", index=False)
+    assert ob.data.read_outputs(tmp_path / "out.csv")["labels"].tolist() == [0, 1]
+
+
 def test_a_nameless_index_is_no_input_of_a_model(tmp_path: Path) -> None:
     pd.DataFrame({"width": [3, 1], "label": ["a", "b"]}).to_csv(tmp_path / "rows.csv")
     assert ob.data.Frame(tmp_path / "rows.csv").action.names == ["width"]
@@ -426,7 +434,11 @@ def test_a_nameless_index_is_no_input_of_a_model(tmp_path: Path) -> None:
         ),
         ("a,b,label\n0.5,x,a\n", "expected numbers in every column but 'label', got others in 'b'"),
         ("a,b,label\n0.5,0.5,\n", "expected a value in each row"),
-        ("a,b,label\n", "expected numbers in every column"),
+        ("a,b,label\n", "expected a row for each sample, got a header alone"),
+        (
+            "a,b,confidence,label\n0.5,0.5,0.5,a\n",
+            "over the columns a, b, confidence, got 1.5 in row 0; leave out columns that are no",
+        ),
     ],
 )
 def test_a_table_that_does_not_hold_probabilities_is_refused(

@@ -232,6 +232,18 @@ def test_images_are_resized_and_transformed(photos, options, shape):
     assert tuple(images.shape) == (2, *shape)
 
 
+def test_folders_in_folders_of_classes_are_explained(photos, tmp_path):
+    (tmp_path / "animals").mkdir()
+    photos.rename(tmp_path / "animals" / "all")
+    with pytest.raises(InputError, match="none for 'animals'; the first folder is the class"):
+        ob.data.ImageFolder(tmp_path, classes=["cat", "dog"])
+
+
+def test_a_text_is_no_list_of_class_names(photos):
+    with pytest.raises(InputError, match=r"classes: expected a list of names, got 'names.txt'"):
+        ob.data.ImageFolder(photos, classes="names.txt")
+
+
 def test_a_photo_is_read_upright(tmp_path):
     exif = Image.Exif()
     exif[0x0112] = 6  # the camera was held upright: turn by a quarter

@@ -297,13 +297,14 @@ def check_square_images(group: Group, x: Any) -> None:
         raise InputError("data", "some pixels", f"images of shape {tuple(x.shape)}")
     turned = group.exact_on_grid and "plane" in group.parts and group.parts["plane"][:, 0, 1].any()
     if turned and x.shape[-1] != x.shape[-2]:
+        side = min(x.shape[-2:])
         raise InputError(
             "data",
             f"square images, because {group.spec} rotates them by 90 degrees",
             f"{x.shape[-2]} x {x.shape[-1]} pixels",
             remedy="channels come before rows and columns"
             if _ends_in_channels(x)
-            else "crop them, images in files with size=224 (--size 224)",
+            else f"crop them, images in files with size={side} (--size {side})",
         )
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from .._arrays import ArrayLike, as_floating
 from ..data import OUTPUT_SUFFIXES, read_outputs
-from ..errors import InputError
+from ..errors import InputError, check_name
 from .intervals.interval_ends import Interval
 from .intervals.measure_intervals import cell_intervals, interval, regression_interval
 from .measures.gaussian import gaussian_vector_target
@@ -30,7 +30,15 @@ from .pairs.from_outputs import (
     top_label,
 )
 from .pairs.pairs_and_weights import binary_pair, kept_samples, sample_weights
-from .registry import RESAMPLES, BoundMeasure, Draws, Measure, list_measures, measure_takes_weights
+from .registry import (
+    MEASURES,
+    RESAMPLES,
+    BoundMeasure,
+    Draws,
+    Measure,
+    list_measures,
+    measure_takes_weights,
+)
 
 __all__ = [
     "classification_table", "measure_table", "pair_table",
@@ -45,7 +53,7 @@ def measure_table(
     level: float = 0.95,
     resamples: int = RESAMPLES,
     seed: int = 0,
-    only: Collection[str] | None = None,
+    only: Collection[str] | str | None = None,
 ) -> dict[str, Interval]:
     """Compute every registered measure of the outputs of a classifier or a regressor.
 
@@ -56,7 +64,7 @@ def measure_table(
         level: Nominal coverage.
         resamples: Number of draws.
         seed: Seed of the draws.
-        only: The names of the measures to compute; all by default.
+        only: The names of the measures to compute, or one; all by default.
 
     Returns:
         The interval of each measure, by name.
@@ -149,7 +157,7 @@ def classification_table(
     level: float = 0.95,
     resamples: int = RESAMPLES,
     seed: int = 0,
-    only: Collection[str] | None = None,
+    only: Collection[str] | str | None = None,
 ) -> dict[str, Interval]:
     """Compute every registered measure of a classifier's outputs, with intervals.
 
@@ -166,7 +174,7 @@ def classification_table(
         level: Nominal coverage.
         resamples: Number of draws; a fifth of it, or less for many classes, for what is class-wise.
         seed: Seed of the draws.
-        only: The names of the measures to compute; all by default.
+        only: The names of the measures to compute, or one; all by default.
 
     Returns:
         The interval of each measure, by name.
@@ -183,9 +191,15 @@ def classification_table(
 
 
 def _intervals_of_table(
-    listed: list[Measure], given: Any, settings: TableSettings, only: Collection[str] | None = None
+    listed: list[Measure],
+    given: Any,
+    settings: TableSettings,
+    only: Collection[str] | str | None = None,
 ) -> dict[str, Interval]:
     """Compute those of the measures that can weight samples, if there are weights."""
+    wanted = [*MEASURES] if only is None else [only] if isinstance(only, str) else [*only]
+    for name in wanted:
+        check_name("only", name, MEASURES)
     chosen = [
         measure
         for measure in listed
@@ -194,7 +208,7 @@ def _intervals_of_table(
             or measure.terms is not None
             or measure_takes_weights(measure.function)
         )
-        and (only is None or measure.name in only)
+        and measure.name in wanted
     ]
     shared = _intervals_drawn_together(chosen, given, settings) if given.weights is None else {}
     return _ByMeasure(
@@ -307,7 +321,7 @@ def regression_table(
     level: float = 0.95,
     resamples: int = RESAMPLES,
     seed: int = 0,
-    only: Collection[str] | None = None,
+    only: Collection[str] | str | None = None,
 ) -> dict[str, Interval]:
     """Compute every registered measure of Gaussian predictions, with intervals.
 
@@ -326,7 +340,7 @@ def regression_table(
         level: Nominal coverage.
         resamples: Number of draws.
         seed: Seed of the draws.
-        only: The names of the measures to compute; all by default.
+        only: The names of the measures to compute, or one; all by default.
 
     Returns:
         The interval of each measure, by name.

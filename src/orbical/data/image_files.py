@@ -18,6 +18,7 @@ from PIL import Image, ImageOps
 from .._imports_and_paths import as_path, name_of, words_of
 from .._text import counted, number
 from ..errors import InputError, check_name
+from ..tasks.reading import class_names
 from .source import Batch, Source, data_stamp, source_class_indices, stacked_samples
 
 SUFFIXES = (*(".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".ppm", ".pgm"),)
@@ -284,6 +285,10 @@ def _images_below(folder: Path) -> Iterator[Path]:
 
 
 _NOT_CLASSES = "pass labeled=False (--unlabeled) if the folders are not classes"
+_NESTED = (
+    "the first folder is the class: scan one of them, name the classes of all images in a table "
+    f"(orbical.data.Table), or {_NOT_CLASSES}"
+)
 
 
 class ImageFolder(ImageFiles):
@@ -349,12 +354,13 @@ class ImageFolder(ImageFiles):
                 f"{len(found) - len(nested)} images beside {len(set(nested))} folders with images",
                 remedy=_NOT_CLASSES,
             )
-        labels, names = None, None if classes is None else [str(name) for name in classes]
+        labels, names = None, class_names(classes)
         if labeled and nested:
             try:
                 labels, names = source_class_indices(nested, classes, str(path))
             except InputError as error:
-                remedy = f"{error.remedy}; {_NOT_CLASSES}".removeprefix("; ")
+                deeper = any(name.count("/") > 1 for name in found)
+                remedy = _NESTED if deeper else _NOT_CLASSES
                 raise error.about(error.argument, remedy=remedy) from None
         reader = ImageReader(size, transform, mode)
         super().__init__(str(path), found, reader, labels, names, {}, unreadable)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -228,4 +229,17 @@ def checked_preprocessing(given: Any, images: Tree) -> Callable[[Any], Any] | No
     prepare = as_preprocessing(given)
     if isinstance(prepare, ImagePreprocessing):
         prepare.check_values(images)
+    if prepare is None and _are_bytes(images):
+        warnings.warn(
+            "data: pixels are passed to the models as stored, 0 to 255; if these expect 0 to 1, as "
+            "after ToTensor, divide by 255 (no warning is given for floating-point numbers)",
+            stacklevel=4,
+        )
     return prepare
+
+
+def _are_bytes(images: Tree) -> bool:
+    """Check for images of bytes that are no masks of 0 and 1."""
+    if not isinstance(images, Tensor) or images.dtype != torch.uint8 or images.ndim != 4:
+        return False
+    return bool((images > 1).any())

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._imports_and_paths import existing_file, import_extra, reading
 from .._lazy import pd
-from .._text import common_beginning
+from .._text import common_beginning, first_names, number
 from ..actions import Columns
 from ..errors import InputError
 from .image_files import SUFFIXES as IMAGE_SUFFIXES
@@ -160,8 +160,12 @@ def read_probability_table(path: Path) -> dict[str, np.ndarray]:
             "a header row that names a column for each class, with its probabilities, and 'label'",
             ", ".join(map(str, frame.columns[:8])),
         )
+    if not len(frame):
+        raise InputError(path, "a row for each sample", "a header alone")
     nameless = [name for name in frame if _is_nameless(name)]  # an index, which may repeat
     labels, classes = frame["label"], frame.drop(columns=["label", *nameless])
+    if labels.dtype.kind == "f" and (labels.dropna() % 1 == 0).all():
+        labels = labels.astype("Int64")  # as 1.0, where a table once lacked a value
     remedy = "leave out columns that are no class, such as an index or names of files"
     odd = [str(name) for name, kind in classes.dtypes.items() if kind.kind not in "iuf"]
     if odd:
@@ -181,14 +185,19 @@ def read_probability_table(path: Path) -> dict[str, np.ndarray]:
     if given <= {*names}:
         labels = labels.map(str, na_action="ignore")
     elif labels.dtype.kind not in "iufb":
-        of_columns, of_labels = (_first_names(each) for each in (names, sorted(given)))
+        of_columns, of_labels = (first_names(each) for each in (names, sorted(given)))
         raise InputError(
             "labels",
             f"names of columns in {where!r}, or these without what all begin or end with",
-            f"none for {_first_names(sorted(given - {*names}))}",
+            f"none for {first_names(sorted(given - {*names}))}",
             remedy=f"columns are named {of_columns}; labels are {of_labels}",
         )
     probs = _normalized_if_rounded(classes.to_numpy(np.float64))
+    wrong = np.flatnonzero(abs(probs.sum(1) - 1) > _ROUNDED)
+    if len(wrong) and len(names) > 1:
+        expected = f"rows that sum to 1 over the columns {first_names(names, 12)}"
+        given_sum = f"{number(probs[wrong[0]].sum())} in row {wrong[0]}"
+        raise InputError(path, expected, given_sum, remedy=remedy)
     return {"probs": probs, "labels": _label_values_of_table(labels, names, where)[0]}
 
 
@@ -206,8 +215,8 @@ def _columns_as_labeled(names: list[str], labels: set[str]) -> list[str]:
     return names
 
 
-def _first_names(names: Sequence[str], most: int = 3) -> str:
-    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+_ROUNDED = 0.05
+"""Sums of rounded probabilities are farther from 1 by less."""
 
 
 def _normalized_if_rounded(probs: np.ndarray) -> np.ndarray:
@@ -218,7 +227,7 @@ def _normalized_if_rounded(probs: np.ndarray) -> np.ndarray:
     """
     sums = probs.sum(1, keepdims=True)
     decimals = next((some for some in range(2, 7) if (probs == probs.round(some)).all()), 16)
-    off = min(0.05, probs.shape[1] * 10.0**-decimals / 2)  # each by half of its last decimal
+    off = min(_ROUNDED, probs.shape[1] * 10.0**-decimals / 2)  # each by half of its last decimal
     return probs / sums if (abs(sums - 1) < off + 1e-9).all() else probs
 
 

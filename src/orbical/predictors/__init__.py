@@ -103,7 +103,8 @@ def as_predictor(model: object) -> Predictor:
     if hasattr(model, "predict_proba") or (hasattr(model, "predict") and hasattr(model, "fit")):
         return SklearnPredictor(model)
     if isinstance(model, type):
-        raise InputError("model", "an instance", f"the class {model.__name__}")
+        name = model.__name__
+        raise InputError("model", "an instance", f"the class {name}", remedy=f"pass {name}()")
     if callable(model):
         return FunctionPredictor(model)
     kinds = "a torch module, an exported program, an ONNX file, a scikit-learn estimator"

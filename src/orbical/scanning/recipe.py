@@ -218,7 +218,10 @@ def _check_class_order_of_recipe(classes: Sequence[str], of_data: Sequence[str])
 def _named_models_of_recipe(models: object) -> Json:
     if isinstance(models, list | tuple):
         raise InputError(
-            "models", "a model or a dictionary of names and models", f"a {type(models).__name__}"
+            "models",
+            "a model or a dictionary of names and models",
+            f"a {type(models).__name__}",
+            remedy='name them, {"first": net, "second": other}',
         )
     named = dict(models) if isinstance(models, Mapping) else {"model": models}
     if not named:

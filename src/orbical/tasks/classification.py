@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from .._arrays import both_classes
-from .._text import number
+from .._text import first_names, number
 from .._trees import Tree
 from ..actions import ActionTree, Classes, Texts, Trivial
 from ..errors import InputError, ModelError, check_name
@@ -59,7 +59,7 @@ class ClassTask(Task):
             raise InputError(
                 "classes",
                 f"the names of the model's {count} classes",
-                len(self.classes),
+                f"{len(self.classes)}, {first_names(self.classes)}",
                 remedy="pass all of them with classes= (--classes)",
             )
         if largest >= count:

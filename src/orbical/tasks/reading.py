@@ -25,12 +25,14 @@ def read_truth(target: object, count: int | None = None, name: str = "labels") -
 def read_class_indices(target: object, count: int, dims: int, axis: int, expected: str) -> Tensor:
     """Return true classes in `dims` dimensions, or with one more, an `axis` of length 1."""
     labels = read_truth(target, count)
-    further = labels.ndim == dims + 1
-    if further and labels.shape[axis] == 1:
-        labels, further = labels.squeeze(axis), False
+    if labels.ndim == dims + 1 and labels.shape[axis] == 1:
+        labels = labels.squeeze(axis)
     if labels.ndim != dims or labels.is_floating_point() or labels.is_complex():
-        indices = f"labels.argmax({axis})" if further else "labels.astype(int)"
-        raise wrong_truth(expected, labels, f"pass class indices, e.g. {indices}")
+        indices = {dims: "labels.astype(int)", dims + 1: f"labels.argmax({axis})"}
+        remedy = "a class for each pixel is task='segmentation'" if dims == 1 else ""
+        if labels.ndim in indices:
+            remedy = f"pass class indices, e.g. {indices[labels.ndim]}"
+        raise wrong_truth(expected, labels, remedy)
     return labels
 
 
