@@ -18,7 +18,7 @@ from PIL import Image, ImageOps
 from .._imports_and_paths import as_path, name_of, words_of
 from .._text import counted, number
 from ..errors import InputError, check_name
-from ..tasks.reading import class_names
+from ..tasks import read_class_names
 from .source import Batch, Source, data_stamp, source_class_indices, stacked_samples
 
 SUFFIXES = (*(".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".ppm", ".pgm"),)
@@ -354,7 +354,7 @@ class ImageFolder(ImageFiles):
                 f"{len(found) - len(nested)} images beside {len(set(nested))} folders with images",
                 remedy=_NOT_CLASSES,
             )
-        labels, names = None, class_names(classes)
+        labels, names = None, read_class_names(classes)
         if labeled and nested:
             try:
                 labels, names = source_class_indices(nested, classes, str(path))

@@ -17,7 +17,7 @@ from torch.nn.utils.rnn import pad_sequence
 from .._ragged import padding_mask
 from .._trees import Tree
 from ..errors import InputError, WithUsage
-from ..tasks.reading import class_names
+from ..tasks import read_class_names
 
 Batch = tuple[Tree, Any]
 """Inputs and targets of some samples; the targets are None where there are none."""
@@ -174,7 +174,7 @@ def source_class_indices(
     >>> source_class_indices(["dog", "cat", "dog"], None, "photos")
     (array([1, 0, 1]), ['cat', 'dog'])
     """
-    named = class_names(classes)
+    named = read_class_names(classes)
     names = sorted(set(given)) if named is None else named
     places = {name: place for place, name in enumerate(names)}
     unknown = sorted(set(given) - places.keys())

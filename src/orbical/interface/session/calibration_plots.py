@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import SupportsFloat
 
@@ -10,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..._threads import in_threads
 from ...calibration import (
     Interval,
     Reliability,
@@ -103,30 +105,35 @@ def _binned(sure: Array, right: Array) -> Array:
 
 def calibration_along(request: Request) -> list[Answer]:
     """Answer `subset_calibration` of each element, and last of whole orbits, in one pass."""
-    subset, elements = request.subset, range(len(request.view.group))
+    subset, count = request.subset, len(request.view.group)
     errors = subset_curves.subset_measures(subset, subset_curves.WITH_INTERVAL)
-    step = max(1, subset_curves.MOST_AT_ONCE // max(1, subset.count))
     each = []
     for model in request.models:
         ends = np.stack([errors[part][model] for part in subset_curves.ENDS], -1)
         # Small arrays kept between the large ones of each turn would keep that memory in pieces.
-        sizes = _DRAWN.items()
-        drawn = {name: np.empty((len(elements), size), kind) for name, (size, kind) in sizes}
-        plots: list[Json] = []
-        for start in elements[::step]:
-            pairs = _all_at(subset, model, elements[start : start + step])
-            for place, plot in enumerate(
-                _calibration_plots(*pairs, ends[start : start + step]), start
-            ):
-                for name, every in drawn.items():
-                    every[place] = plot[name]
-                plots.append(plot | {name: every[place] for name, every in drawn.items()})
-        each.append(plots)
+        drawn = {name: np.empty((count, size), kind) for name, (size, kind) in _DRAWN.items()}
+        make = partial(_plots_of_run, subset, ends, drawn)
+        runs = in_threads(make, subset_curves.element_runs([model], count, subset.count))
+        each.append(itertools.chain.from_iterable(runs))
     answers = [
         _calibration_plots_answer(request.but(element=element, scope="element"), [*plots])
         for element, plots in enumerate(zip(*each, strict=True))
     ]
     return [*answers, subset_calibration(request.but(scope="orbit"))]
+
+
+def _plots_of_run(
+    subset: Subset, ends: Array, drawn: Mapping[str, Array], place: tuple[int, slice]
+) -> list[Json]:
+    """Return the plots of a model at a run of elements, their arrays as rows of those `drawn`."""
+    model, run = place
+    pairs = _all_at(subset, model, range(run.start, run.stop))
+    plots = []
+    for element, plot in enumerate(_calibration_plots(*pairs, ends[run]), run.start):
+        for name, every in drawn.items():
+            every[element] = plot[name]
+        plots.append(plot | {name: every[element] for name, every in drawn.items()})
+    return plots
 
 
 def _calibration_plots_answer(request: Request, plots: list[Json]) -> Answer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -11,10 +11,11 @@ import torch
 from torch import Tensor
 
 from ... import calibration, nero
+from ..._threads import in_threads
 from ...errors import InputError, check_name, whole_number
-from ...store import Json, StoredArrays
+from ...store import Json, StoredArrays, row_runs
 from ..selection import Clause
-from .element_columns import columns_of_view, elements_alike, response_columns
+from .element_columns import ConfidenceColumns, columns_of_view, elements_alike, response_columns
 from .filter_columns import Column, filter_column_values, filter_keys, sample_columns
 from .scan_view import Metric, ScanView
 from .subset_request import Answer, Request, Subset
@@ -163,20 +164,35 @@ def _curves_of_pairs(
     for subset, mask in zip(measured, masks, strict=True):
         rows = slice(None) if mask is None else np.flatnonzero(mask)
         count = view.samples if mask is None else int(mask.sum())
-        step = max(1, MOST_AT_ONCE // max(1, count))
-        for model, start in itertools.product(range(shape[0]), range(0, shape[1], step)):
-            elements = range(shape[1])[start : start + step]
-            for places, *given in elements_alike(*columns.pairs(model, elements, rows)):
-                if given[0].shape[1] < LEAST:
-                    continue
-                pair = [torch.from_numpy(part) for part in given]
-                if len(names) > 1:  # most measures begin by sorting
-                    ordered, order = calibration.ascending(pair[0])
-                    pair = [ordered, pair[1].gather(-1, order)]
-                for name, curves in subset.items():
-                    for part, values in subset_measure_rows(name, pair).items():
-                        curves[part][model, start + places] = values
+        work = partial(_measure_pairs, subset, columns, rows)
+        in_threads(work, element_runs(range(shape[0]), shape[1], count))
     return measured
+
+
+def element_runs(models: Iterable[int], elements: int, samples: int) -> Iterator[tuple[int, slice]]:
+    """Yield each model with the runs of elements at which so many samples are measured at once."""
+    step = max(1, MOST_AT_ONCE // max(1, samples))
+    yield from itertools.product(models, row_runs(elements, step))
+
+
+def _measure_pairs(
+    measured: Mapping[str, Mapping[str, Array]],
+    columns: ConfidenceColumns,
+    rows: slice | Array,
+    place: tuple[int, slice],
+) -> None:
+    """Fill in the measures of some samples of a model at a run of elements."""
+    model, run = place
+    for places, *given in elements_alike(*columns.pairs(model, range(run.start, run.stop), rows)):
+        if given[0].shape[1] < LEAST:
+            continue
+        pair = [torch.from_numpy(part) for part in given]
+        if len(measured) > 1:  # most measures begin by sorting
+            ordered, order = calibration.ascending(pair[0])
+            pair = [ordered, pair[1].gather(-1, order)]
+        for name, curves in measured.items():
+            for part, values in subset_measure_rows(name, pair).items():
+                curves[part][model, run.start + places] = values
 
 
 def _unknown(name: str, shape: tuple[int, int]) -> dict[str, Array]:
@@ -322,11 +338,14 @@ def _subset_quantiles(subset: Subset, variable: str) -> Array:
         columns = response_columns(subset.view, variable)
         shape = (len(subset.view.models), len(LEVELS), len(subset.view.group))
         levels = np.full(shape, np.nan, np.float32)
-        step = max(1, MOST_AT_ONCE // max(1, subset.view.samples))
-        for model, start in itertools.product(range(shape[0]), range(0, shape[2], step)):
-            places = range(shape[2])[start : start + step]
-            some = [columns.column(model, element, subset.rows) for element in places]
-            levels[model, :, start : start + step] = subset_curve_quantiles(np.stack(some))
+
+        def fill(place: tuple[int, slice]) -> None:
+            model, run = place
+            elements = range(run.start, run.stop)
+            some = [columns.column(model, element, subset.rows) for element in elements]
+            levels[model, :, run] = subset_curve_quantiles(np.stack(some))
+
+        in_threads(fill, element_runs(range(shape[0]), shape[2], subset.count))
         return levels
 
     return subset.view.cache.get_or_compute(("quantiles", variable, *subset.key), compute)
