@@ -23,6 +23,7 @@ OUTPUTS = ("logits", "probabilities")
 Representation = str | Mapping[str, Mapping[str | int, str | int]]
 """How classes move with the input."""
 CLASS_PROBABILITY = "probability of the true class"
+"""The meaning of the score of a classifier, as `score_meaning` of your own task may state it."""
 
 
 class ClassTask(Task):
