@@ -238,6 +238,11 @@ def test_on_a_phone_sentences_in_tables_are_not_squeezed_and_options_not_broken(
     short = """Array.from(document.querySelectorAll(".table td"))
                  .find((cell) => cell.innerText === "str").offsetWidth"""
     assert tab.evaluate(short) < 100
+    for page in ("api/check/", "api/scan/"):
+        tab.goto(site + page, wait_until="load")
+        described = """Array.from(document.querySelectorAll(".table:has(.doc-section-item)"))
+                         .every((table) => table.scrollWidth <= table.clientWidth)"""
+        assert tab.evaluate(described), page
     tab.goto(site + "guide/scan/", wait_until="load")
     lines = tab.evaluate(
         """Array.from(document.querySelectorAll("p code span"))
@@ -336,9 +341,10 @@ def test_the_reference_has_the_order_in_which_its_pages_list_names(built):
 
 
 def test_examples_of_docstrings_are_code_not_quotations(built):
-    for page in ("nero", "groups/plane", "calibration/errors"):
+    for page in ("nero", "groups/plane", "calibration/errors", "actions/images"):
         text = (built / "api" / page / "index.html").read_text("utf-8")
         assert "<blockquote>" not in text, page
+        assert "<p>Examples:" not in text, page
         assert '<span class="gp">&gt;&gt;&gt; </span>' in text, page
 
 
