@@ -164,6 +164,11 @@ class Classification(SampleClassTask):
         InputError: if `outputs` is neither of the two, `classes` is not a list of names, or
             `representation` none of these.
 
+    See Also:
+        MultiLabel: Several labels for each input.
+        Ordinal: Classes with an order.
+        Choice: Options of a question.
+
     Example:
         >>> import orbical as ob
         >>> ob.tasks.Classification(input={"pos": ob.actions.Points(), "mask": ob.actions.Rows()})
