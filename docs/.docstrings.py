@@ -9,7 +9,7 @@ from typing import Any
 
 from griffe import Class, Extension, Module
 
-ALONE = re.compile(r"^>>> .*(?:\n\S.*)*", re.MULTILINE)
+ALONE = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)  # up to an empty line
 
 
 class Examples(Extension):

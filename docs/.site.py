@@ -40,13 +40,16 @@ PERCENT = re.compile(r"<(pre|code|svg)\b.*?</\1>|<[^>]*>|(?<=\d)\s?%", re.DOTALL
 # Within these a line may end, after a hyphen or a comma.
 SMALL = re.compile(
     r"<[^>]*>|\[[\d.e+-]+, [\d.e+-]+\]|\b\d[\d.]*e-\d+"
-    r"|\+?\b\w{1,9}-\w{1,5}\b|\bmeV/\w+"  # names like NanoDet-g, and units
+    r"|\+?\b\w{1,9}-\w{1,5}\b|\bmeV/\w+|\b\d+ Å"  # names like NanoDet-g, and units
 )
-# In sentences: a spread, and the number of samples.
+# In sentences: a spread, a power of ten, and the number of samples.
 PROSE = re.compile(
-    r"<(pre|svg|table)\b.*?</\1>|<[^>]*>|-?\d[\d.]* ± \d[\d.]*|\bn = \d[\d,]*", re.DOTALL
+    r"<(pre|svg|table)\b.*?</\1>|<[^>]*>|-?\d[\d.]* ± \d[\d.]*|\b\d[\d.]*e-\d+|\bn = \d[\d,]*",
+    re.DOTALL,
 )
 OPTION = re.compile(r"<(pre|svg)\b.*?</\1>|<[^>]*>|(?<![\w-])--[a-z][\w-]*", re.DOTALL)  # so too
+# Names of groups, such as C_n and D_12, whose order is a subscript.
+ORDER = re.compile(r"<(pre|code|svg|math)\b.*?</\1>|<[^>]*>|\b([CDS])_(n|\d+)\b", re.DOTALL)
 # Long names of modules and files, whose parts a narrow screen puts on several lines.
 NAME = re.compile(r"(?<=>)(?:orbical\w*(?:\.\w+){2,}|\w+(?:/\w+){2,}\.py)(?=<)")
 IMAGE = re.compile(r'<img (?![^>]*class=)[^>]*src="([^":]+)"')
@@ -150,7 +153,7 @@ def on_page_content(text: str, page: Any, files: Any, **_: Any) -> str:
             return found[0]
         return found[0].replace("<img ", '<img class="plot" ', 1)
 
-    if MEMBERS in page.markdown:
+    if MEMBERS in page.markdown and page.file.src_uri.count("/") > 1:
         text = PACKAGE.sub("", text, count=1)
     text = UNKNOWN.sub(r"\1", _with_links(text))
     text = IMAGE.sub(marked, text)
@@ -161,6 +164,9 @@ def on_page_content(text: str, page: Any, files: Any, **_: Any) -> str:
         lambda found: found[0] if found[0].startswith("<") else "&nbsp;%", text
     )
     text = _whole(PROSE, FORMULA.sub(_mathml, text))
+    text = ORDER.sub(
+        lambda found: f"{found[2]}<sub>{found[3]}</sub>" if found[2] else found[0], text
+    )
     return PICTURES.sub(lambda found: PICTURE.sub(LINKED, found[0]), TABLE.sub(_framed_table, text))
 
 

@@ -111,17 +111,31 @@ def test_every_member_of_a_class_on_a_page_exists() -> None:
     assert not wrong, "\n".join(sorted(wrong))
 
 
+def listed_names(page: Path) -> list[str]:
+    """Return the names that a page of the reference lists, in their order."""
+    return re.findall(r"^        - (\w+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+
+
 @pytest.mark.parametrize("package", ["actions", "bounds", "calibration", "groups", "tasks"])
 def test_every_name_of_a_package_is_on_one_page_of_the_reference(package: str) -> None:
     pages = (ROOT / "docs" / "api" / package).glob("*.md")
-    texts = [page.read_text(encoding="utf-8").partition("members:\n")[2] for page in pages]
-    listed = [
-        line.removeprefix("        - ")
-        for text in texts
-        for line in text.splitlines()
-        if line.startswith("        - ")
-    ]
+    listed = [name for page in pages for name in listed_names(page)]
     assert sorted(listed) == sorted(getattr(orbical, package).__all__)
+
+
+def test_a_page_of_the_reference_lists_every_public_name_of_its_module() -> None:
+    found = 0
+    for page in (ROOT / "docs" / "api").glob("*.md"):
+        module = getattr(orbical, page.stem, None)
+        names = [
+            name
+            for name in getattr(module, "__all__", [])
+            if not isinstance(getattr(module, name), ModuleType)
+        ]
+        if f"::: orbical.{page.stem}\n" in page.read_text(encoding="utf-8") and names:
+            assert sorted(listed_names(page)) == sorted(names), page.stem
+            found += 1
+    assert found >= 13
 
 
 def unknown_keywords(text: str) -> set[str]:

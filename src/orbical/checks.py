@@ -190,7 +190,7 @@ def check(
         [('min_accuracy', 'fail'), ('max_gap', 'pass')]
 
     See Also:
-        orbical.calibration.verdict: one measure of a scan against a limit.
+        orbical.calibration.verdict: One measure of a scan against a limit.
     """
     if not thresholds:
         remedy = "set some, such as max_gap=0.02"

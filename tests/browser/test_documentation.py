@@ -238,6 +238,11 @@ def test_on_a_phone_sentences_in_tables_are_not_squeezed_and_options_not_broken(
     short = """Array.from(document.querySelectorAll(".table td"))
                  .find((cell) => cell.innerText === "str").offsetWidth"""
     assert tab.evaluate(short) < 100
+    for page in ("api/check/", "api/scan/"):
+        tab.goto(site + page, wait_until="load")
+        described = """Array.from(document.querySelectorAll(".table:has(.doc-section-item)"))
+                         .every((table) => table.scrollWidth <= table.clientWidth)"""
+        assert tab.evaluate(described), page
     tab.goto(site + "guide/scan/", wait_until="load")
     lines = tab.evaluate(
         """Array.from(document.querySelectorAll("p code span"))
@@ -245,6 +250,29 @@ def test_on_a_phone_sentences_in_tables_are_not_squeezed_and_options_not_broken(
     )
     assert lines
     assert set(lines) == {1}
+    tab.close()
+
+
+def test_on_a_phone_verdicts_fit_beside_their_claims_on_one_line(site, browser):
+    tab = browser.new_page(viewport={"width": 390, "height": 844})
+    for page in ("detection", "point-clouds", "spectra"):
+        tab.goto(f"{site}studies/{page}/", wait_until="load")
+        room, needed = tab.evaluate(
+            """(({clientWidth, scrollWidth}) => [clientWidth, scrollWidth])(
+                 document.querySelector("article .table"))"""
+        )
+        assert needed <= room, page
+        tall = tab.evaluate(
+            """Array.from(document.querySelectorAll(".table td:last-child"))
+                 .filter((cell) => cell.innerText === "not confirmed here")
+                 .map((cell) => {
+                   const range = document.createRange();
+                   range.selectNodeContents(cell);
+                   return range.getClientRects().length;
+                 })"""
+        )
+        assert tall
+        assert set(tall) == {1}, page
     tab.close()
 
 
@@ -304,10 +332,19 @@ def test_the_gallery_has_every_figure_function_task_study_and_audit(built):
         assert f"<code>make audit NAME={path.parent.name}</code>" in text, path
 
 
+def test_the_reference_has_the_order_in_which_its_pages_list_names(built):
+    for name in ("advice", "nero", "bounds/choosing", "groups/own"):
+        source = (ROOT / "docs" / "api" / f"{name}.md").read_text("utf-8")
+        text = (built / "api" / name / "index.html").read_text("utf-8")
+        shown = re.findall(r'<h2 id="orbical\.[\w.]*\.(\w+)"', text)
+        assert shown == re.findall(r"^        - (\w+)$", source, re.MULTILINE), name
+
+
 def test_examples_of_docstrings_are_code_not_quotations(built):
-    for page in ("nero", "groups/plane", "calibration/errors"):
+    for page in ("nero", "groups/plane", "calibration/errors", "actions/images"):
         text = (built / "api" / page / "index.html").read_text("utf-8")
         assert "<blockquote>" not in text, page
+        assert "<p>Examples:" not in text, page
         assert '<span class="gp">&gt;&gt;&gt; </span>' in text, page
 
 
@@ -332,6 +369,12 @@ def test_short_names_numbers_and_counts_stay_on_one_line(built):
     assert '<span class="whole">0.138 ± 0.005</span>' in text
     text = (built / "audits" / "chgnet" / "protocol" / "index.html").read_text("utf-8")
     assert '<span class="whole">n = 9</span>' in text
+    text = (built / "audits" / "ani1x" / "index.html").read_text("utf-8")
+    assert '<span class="whole">3.0e-04</span> meV/atom' in text
+    text = (built / "audits" / "proteinmpnn" / "index.html").read_text("utf-8")
+    assert '<td>shift by <span class="whole">10 Å</span></td>' in text
+    text = (built / "studies" / "galaxies" / "index.html").read_text("utf-8")
+    assert "C<sub>n</sub> and D<sub>n</sub>, and both catalogs, behave alike" in text
 
 
 def test_a_sentence_about_what_is_returned_is_one_row(built):

@@ -84,7 +84,7 @@ def key_points(view: Any) -> ob.tasks.KeyPoints:
 def scanned(
     networks: Mapping[str, Pose], images: Tensor, points: Tensor, turns: int, store: Path
 ) -> ob.Scan:
-    """Scan persons that turn and are mirrored in a window of 256 pixels."""
+    """Scan rotated and mirrored persons in a window of 256 pixels."""
     return ob.scan(
         networks,
         (images, points),

@@ -222,14 +222,14 @@ audit = Audit(
     "tolerance** below 0.1 meV/atom and 1 meV/Å, else **not invariant**. How well the spread fits "
     "the error is measured over the whole orbit and gets no verdict: it is no change.",
     decide=decide,
-    finding="In size, almost: the root mean square error is "
+    finding="On average, almost: the root mean square error is "
     "{{ spread[1]['error / spread'] | cell }} times the spread, and "
-    "{{ spread[1]['within 1.96 spreads'] | percent }} of the energies lie within 1.96 spreads. In "
-    "order, no: the spread does not tell which conformations are wrong; its rank correlation with "
-    "the error is {{ spread[1]['rank correlation'] | cell }}. Along the orbit nothing changes: "
-    "energies by at most {{ symmetry[0].largest | cell }} meV/atom, and by another order of the "
-    "atoms {{ symmetry[1].largest | cell }}, so the spread is calibrated as well, or as badly, at "
-    "every orientation as upright.",
+    "{{ spread[1]['within 1.96 spreads'] | percent }} of the energies lie within 1.96 spreads. But "
+    "the spread does not show which conformations are wrong: its rank correlation with the error "
+    "is {{ spread[1]['rank correlation'] | cell }}. Rotations change energies by at most "
+    "{{ symmetry[0].largest | cell }} meV/atom and another order of the atoms by "
+    "{{ symmetry[1].largest | cell }}, so the spread is calibrated in the same way at every "
+    "orientation.",
     advice="Do not rank conformations by the spread of the ensemble: it tells how large errors "
     "are, not which energies are wrong. Rotated copies add nothing, so test-time averaging "
     "over rotations is not needed.",

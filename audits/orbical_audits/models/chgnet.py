@@ -34,7 +34,7 @@ audit = Audit(
     license="modified BSD",
     promise="The package does not say. Its features are lengths of bonds and angles between them, "
     "which no rotation, shift, mirror or reordering changes.",
-    promised="not said; features are invariant",
+    promised="not stated; features are invariant",
     rule=potentials.RULE,
     decide=potentials.decide,
     finding="Yes: the left- and right-handed forms of nine crystals differ by at most "

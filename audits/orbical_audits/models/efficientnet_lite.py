@@ -357,7 +357,7 @@ training set. The rule asks for agreement within 0.05, so the verdict says nothi
 
 A temperature fitted along the orbit has a lower loss there than one fitted upright, \
 for all three networks. Averaging over the orbit gives {{ averaging[0].average | percent }} \
-accuracy (Lite0) at any turn, where a random turn gives \
+accuracy (Lite0) at every quarter turn; without it, a random quarter turn gives \
 {{ averaging[0]['random element'] | percent }}."""
 CONFIRMED = """\
 Torch alone cuts and turns {{ again[0].upright.n }} other photographs, and the network itself \

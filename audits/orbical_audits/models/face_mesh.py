@@ -75,7 +75,7 @@ def loaded() -> Any:
 
 
 def scanned(mesh: Any, images: Tensor, turns: int, store: Path) -> ob.Scan:
-    """Scan a face that turns and is mirrored, against the network's own prediction upright."""
+    """Scan a rotated and mirrored face, against the network's own prediction upright."""
     edge = (LARGE - VIEW) // 2
     upright, _ = mesh(images[..., edge:-edge, edge:-edge])
     return ob.scan(

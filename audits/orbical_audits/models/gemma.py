@@ -307,7 +307,8 @@ and accuracy is {{ models[1]["accuracy, all orders"] | percent }} and \
 {{ models[5]["accuracy, all orders"] | percent }} (the former is not shown to exceed chance); but \
 confidence is \
 {{ models[1].confidence.value | percent }} and {{ models[5].confidence.value | percent }}: \
-an invariant score need not be calibrated. MiniLM, which must be exact, is exact.
+an invariant score need not be calibrated. MiniLM scores each \
+option alone, so it must be invariant, and is.
 
 This is a base model of 270 million weights: that it knows little is expected, that its letters \
 follow the position almost alone is the finding. One order does not show it, because accuracy is \

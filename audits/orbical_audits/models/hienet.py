@@ -65,7 +65,7 @@ audit = Audit(
     license="not stated in the package",
     promise="Invariant and equivariant layers (the package's description); what mirrors do is not "
     "said there.",
-    promised="equivariance; mirrors not said",
+    promised="equivariance; mirrors not mentioned",
     rule=potentials.RULE,
     decide=potentials.decide,
     finding="No. The two forms differ by up to {{ summary[4]['HIENet-V3'] | cell }} meV/atom: FeSi "

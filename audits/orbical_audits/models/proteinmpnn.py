@@ -326,7 +326,7 @@ audit = Audit(
     promise="The package does not say. Its features are distances between atoms of the backbone "
     "and, for CA-only, relative orientations, which by their names depend on neither position nor "
     "orientation. Nothing is said about mirror images: proteins have one hand.",
-    promised="not said; features are relative",
+    promised="not stated; features are relative",
     rule="Rotations and shifts decide; a mirror makes another molecule. **Invariant** if no "
     "probability of the prediction changes by 1e-6. **Within tolerance** if none changes by "
     "0.01 and the prediction changes for less than 0.1 % of the residues. Otherwise, where "

@@ -54,7 +54,7 @@ def loaded() -> Any:
 
 
 def scanned(model: Any, ink: Tensor, group: str, store: Path) -> ob.Scan:
-    """Scan pages that turn; ink is 1, so that what enters from outside is paper."""
+    """Scan rotated pages; ink is 1, so that what enters from outside is paper."""
     upright = torch.tensor([[0.0, 1.0]]).repeat(len(ink), 1)
     task = ob.tasks.Regression(input=ob.actions.Images(), representation="vector")
     return ob.scan(

@@ -44,7 +44,7 @@ def loaded() -> Any:
 
 
 def scanned(network: Any, images: Tensor, labels: Tensor, turns: int, store: Path) -> ob.Scan:
-    """Scan pictures that turn and are mirrored in a window of 256 pixels."""
+    """Scan rotated and mirrored pictures in a window of 256 pixels."""
     task = ob.tasks.Segmentation(
         input=ob.actions.Window(VIEW),
         outputs="probabilities",

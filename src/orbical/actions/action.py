@@ -87,7 +87,7 @@ class Action(WithUsage, ABC):
         return first + torch.einsum("k,k...->...", weights.to(x.dtype), apart)
 
     def check(self, group: Group, x: Tree) -> None:
-        """Refuse data that this action cannot move by this group, before any work."""
+        """Check that this action can move the data by this group, or raise, before any work."""
         if not isinstance(x, Tensor):
             given = f"fields {field_names(x)}" if isinstance(x, dict | tuple) else type(x).__name__
             raise InputError(
@@ -124,7 +124,7 @@ class Action(WithUsage, ABC):
         return None
 
     def check_values(self, x: Tree, first: int = 0) -> None:
-        """Refuse a batch of values that cannot be moved; its samples are counted from `first`.
+        """Check that a batch of values can be moved; its samples are counted from `first`.
 
         Called for the first samples and for batches whose flag is set.
         """

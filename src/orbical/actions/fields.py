@@ -102,7 +102,7 @@ def as_action(action: object) -> Action:
 
 
 def check_group(action: Action, group: Group, x: Tree) -> None:
-    """Refuse data that an action cannot move by a group, and a part that moves nothing of it.
+    """Check that an action can move data by a group, and that each part moves some of it.
 
     Elements that differ only in such a part would give the same answers, and a model would seem
     to be invariant under it.

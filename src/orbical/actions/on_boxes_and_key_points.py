@@ -138,7 +138,7 @@ class PixelPoints(_InImages):
         self.check_mirrors(group)
 
     def check_mirrors(self, group: Group) -> None:
-        """Refuse mirrors unless `swaps` states which points they exchange."""
+        """Raise for mirrors unless `swaps` states which points they exchange."""
         check_affine_action(group, "PixelPoints")
         if self.swaps is None and bool((np.linalg.det(pixel_frame(group)[:, :2, :2]) < 0).any()):
             raise InputError(

@@ -41,6 +41,11 @@ class Images(OfFinite):
     element serves the whole batch. An element that shrinks averages what falls into one pixel,
     except with `nearest`.
 
+    See Also:
+        ColorImages: For groups of colors.
+        Window: A view inside larger images, in which nothing is lost at the border.
+        ClassMaps: For maps that are predicted.
+
     >>> import torch
     >>> from orbical.groups import cyclic
     >>> Images().apply(cyclic(4), torch.tensor([[[[1., 2.], [3., 4.]]]]))[1, 0, 0]
@@ -164,6 +169,9 @@ class Window(_ImageView):
     The content shifts by the element, and what enters the view is real image: nothing is invented
     at the border. Whole-pixel shifts are crops, exact and without a copy until they are batched;
     other elements resample, with the `interpolation` of `Images`.
+
+    See Also:
+        Images: Whole images.
 
     >>> import torch
     >>> from orbical.groups import translations
@@ -433,7 +441,7 @@ class PairWindow(_Central, ImagePair):
 
 
 class FieldWindow(_Central, VectorField):
-    """Displacements of the central `size` pixels: answers `[B, 2, size, size]`, or larger truth."""
+    """Flow at the central `size` pixels: predictions `[B, 2, size, size]`, or a larger truth."""
 
     def check(self, group: Group, x: Tensor) -> None:
         """Check the size of what moves."""

@@ -150,7 +150,7 @@ class Vectors(Exact):
 
 
 class Irreps(Exact):
-    """Features `[B, ..., D]` that turn as an e3nn representation with parity, such as `0e + 1o`.
+    """Features `[B, ..., D]` that rotate as an e3nn representation with parity: `0e + 1o`.
 
     `irreps` is its text. With `per_point=True` the features belong to points, `[B, n, D]`, and
     permutations reorder them too. Needs the extra `equivariant`.

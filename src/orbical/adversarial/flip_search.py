@@ -79,6 +79,9 @@ def flips(
     Raises:
         InputError: if the orbit is not a circle or a line, or predictions are not classes.
 
+    See Also:
+        orbical.worst_case: The element that hurts a model most.
+
     Example:
         >>> import orbical as ob
         >>> def side(images):  # which half is brighter, left or right?

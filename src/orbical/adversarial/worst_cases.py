@@ -105,6 +105,9 @@ def worst_case(
         InputError: an argument cannot be used.
         ModelError: a model cannot be loaded, or its outputs do not repeat or are not the scan's.
 
+    See Also:
+        orbical.flips: Where along the orbit predictions change.
+
     Example:
         >>> import orbical as ob, torch
         >>> images, labels = ob.datasets.digits()

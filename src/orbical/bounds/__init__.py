@@ -11,8 +11,7 @@
 A table states which samples share an orbit: found by matching (`from_data`), from ids
 (`from_labels`), for a scanned model (`from_scan`). Regressors have `ValueTable` and `regression`.
 
-Every bound works on finite orbit masses. `docs/theory.md` lists which statements of the papers are
-true, vacuous or false, each with its correction.
+Every bound works on finite orbit masses.
 """
 
 from __future__ import annotations

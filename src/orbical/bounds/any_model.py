@@ -35,7 +35,7 @@ KINDS = {
 
 @dataclass(frozen=True, eq=False)
 class ModelOutputs:
-    """What a model answers on the samples of each orbit; it need not be invariant.
+    """The predictions of a model on the samples of each orbit; it need not be invariant.
 
     Attributes:
         mass: `[O, C]`, the probability that a sample lies in orbit o and is answered with label c.
@@ -49,7 +49,7 @@ class ModelOutputs:
 
     @property
     def broken(self) -> float:
-        """The share of samples whose answer is not that of most of their orbit."""
+        """The share of samples whose prediction is not the most frequent one of their orbit."""
         return float(max(0.0, 1 - self.mass.max(1).sum()))
 
 

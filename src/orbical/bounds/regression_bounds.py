@@ -176,7 +176,7 @@ def nll_optimal_variance(table: ValueTable, representation: object = "invariant"
 
 
 def nll_optimal_bleed(table: ValueTable, *, fit: ArrayLike = None) -> Array:
-    """Return the bleed, by coordinate, that a symmetric model trained by likelihood settles at.
+    """Return the bleed, by coordinate, that maximum likelihood gives a symmetric model.
 
         v_o = mean over orbit o of (value - fit)^2, by coordinate
         bleed = sum_o share_o (v_o + mean true variance - true variance)^2

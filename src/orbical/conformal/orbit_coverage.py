@@ -170,6 +170,9 @@ def coverage_table(
         `identity`, and the numbers of samples that
         calibrated (`held`) and that were tested (`tested`).
 
+    See Also:
+        along_orbit: For one place of calibration.
+
     Example:
         >>> outputs = {"mean": [0.0] * 40, "target": [float(i) for i in range(40)]}
         >>> found = coverage_table(outputs, Absolute(0.8))

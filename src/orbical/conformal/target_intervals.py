@@ -110,6 +110,10 @@ class Absolute(ConformalIntervals):
     Attributes:
         threshold_: half of the width.
 
+    See Also:
+        Normalized: Wider where the model predicts a larger deviation.
+        CQR: From predicted quantiles.
+
     Example:
         >>> intervals = Absolute(coverage=0.8).fit([0.0, 0.0, 0.0, 0.0], [1.0, -2.0, 3.0, 4.0])
         >>> intervals.predict_interval([10.0])
@@ -135,6 +139,10 @@ class Normalized(ConformalIntervals):
 
     Attributes:
         threshold_: half of the width, in standard deviations.
+
+    See Also:
+        Absolute: One width for all inputs.
+        CQR: From predicted quantiles.
 
     Example:
         >>> X = [[0.0, 1.0], [0.0, 2.0], [0.0, 1.0], [0.0, 2.0]]

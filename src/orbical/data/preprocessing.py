@@ -95,7 +95,7 @@ class ImagePreprocessing:
         )
 
     def check_values(self, images: Tree) -> None:
-        """Refuse pixels of 0..255, or of 16 bits, which every scale would take for 0..1.
+        """Check that pixels lie in 0..1, not in 0..255 or the range of 16 bits.
 
         Beside the names of channels or of a layout, `unit` leaves values as they are, whatever they
         are. Standardized images have negative values, and are not refused.

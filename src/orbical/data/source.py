@@ -83,7 +83,7 @@ class Source(WithUsage, ABC):
         """
 
     def check(self) -> None:
-        """Refuse samples that cannot be read, as far as that is seen without reading them all."""
+        """Check that samples can be read, as far as that is seen without reading them all."""
 
     def stamp(self) -> str | None:
         """Return a text that changes with the data and is known without reading them, if any.

@@ -42,6 +42,7 @@ from .molecule_files import molecules
 from .particle_images import particle_pairs, photograph
 
 BUILT_IN: dict[str, Callable[[], tuple[Tensor, Tensor]]] = {"digits": digits, "mnist": mnist}
+"""The data sets that need no file, by their names in `orbical scan --data`."""
 
 __all__ = [
     "BUILT_IN", "SHAPES", "TISSUES", "AnnotatedImage", "PointClouds", "brain_template",

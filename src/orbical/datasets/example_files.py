@@ -234,7 +234,10 @@ def notes(folder: str | Path | None = None) -> tuple[Tensor, Tensor]:
 
 
 SHAPES = ("chair", "monitor")
+"""The classes of `voxel_shapes`."""
+
 TISSUES = ("other", "gray matter", "white matter")
+"""The classes of the label map of `brain_template`."""
 
 
 def voxel_shapes(

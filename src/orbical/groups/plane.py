@@ -44,6 +44,11 @@ def rotations(n: float = 72, to: float | None = None, samples: int | None = None
         to: the last angle.
         samples: the number of rotations of the arc, evenly spaced, 0 among them.
 
+    See Also:
+        cyclic: The same elements, drawn as those of a polygon.
+        dihedral: With mirror images.
+        rotations3d: Rotations of space.
+
     >>> rotations(-15, 15, 7).coords["angle"].tolist()
     [-15.0, -10.0, -5.0, 0.0, 5.0, 10.0, 15.0]
     """

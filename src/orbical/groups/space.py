@@ -29,6 +29,11 @@ def rotations3d(n: int = 256) -> Group:
 
     The points are a super-Fibonacci spiral on the unit quaternions (Alexa, 2022), turned as a whole
     so that the first becomes the identity, which changes no distance between them.
+
+    See Also:
+        so3_quadrature: With weights that make averages exact up to a degree.
+        sphere: Directions of one axis.
+        slices3d: As the NERO paper draws them.
     """
     n = making.element_count("rotations3d", n)
     s = np.arange(n) + 0.5

@@ -291,10 +291,10 @@ def shifts(radius: float, step: float = 1) -> Group:
 
 @register("longitudes:36")
 def longitudes(n: int, mirrors: str = "") -> Group:
-    """Return n equal turns of the globe about its axis, to the east; with `full` also its mirrors.
+    """Return n equal rotations of the globe to the east; with `full` also its mirror images.
 
     Args:
-        n: number of turns; a divisor of the number of columns needs no interpolation.
+        n: number of rotations; a divisor of the number of columns needs no interpolation.
         mirrors: `"full"` adds the exchanges of east and west, of north and south, and of both.
 
     >>> longitudes(4).coords["longitude"].tolist(), len(longitudes(36, "full"))

@@ -42,7 +42,7 @@ class OrbitCallback(OrbitScores, Callback):  # type: ignore[misc, unused-ignore]
     """
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-        """Refuse strategies under which the module cannot be scanned."""
+        """Check that the module can be scanned under the strategy of the trainer."""
         self._check_callable(trainer.strategy.model)
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:

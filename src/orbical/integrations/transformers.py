@@ -42,7 +42,7 @@ class OrbitCallback(OrbitScores, TrainerCallback):  # type: ignore[misc, unused-
     trainer: Any
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
-        """Refuse models that cannot be scanned."""
+        """Check that the model can be scanned."""
         self._check_callable(self.trainer.model_wrapped)
 
     def on_epoch_end(

@@ -92,6 +92,9 @@ def view(
     Raises:
         InputError: If the scan, the models or the address cannot be used.
 
+    See Also:
+        report: A file to share.
+
     Example:
         >>> view("no-such-folder")
         Traceback (most recent call last):

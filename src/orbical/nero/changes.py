@@ -22,23 +22,24 @@ SHARES = ("changed", "pairs")
 def consistency(
     scan: Scan | xr.Dataset, *, tolerance: float | None = None, level: float = 0.95
 ) -> xr.Dataset:
-    """Compute how often the answer of a model changes along the orbit.
+    """Compute how often the prediction of a model changes along the orbit.
 
         changed  share of samples whose prediction is not the same at all elements
         pairs    share of pairs of elements that disagree, by weight, mean over samples
 
-    A mean curve hides it: a classifier can keep its accuracy at every position while the answers
-    to many samples change. Labels are not needed. What the same answer is depends on the task:
-    the same predicted class (and any task that stores `predicted`), the same set of labels or the
-    same text (any task that stores `answer`, a number for each); for segmentation the same
-    class of a pixel, as shares of pixels; for detection a top box of the same class whose
-    un-transformed boxes overlap by an IoU of 0.5, or no box; for all others a `tolerance` states
-    it, and two answers agree if both are within the tolerance of the consensus.
+    A mean curve hides it: a classifier can keep its accuracy at every position while the
+    predictions for many samples change. Labels are not needed. When two predictions count as the
+    same depends on the task: the same predicted class (and any task that stores `predicted`), the
+    same set of labels or the same text (any task that stores `answer`, a number for each); for
+    segmentation the same class of a pixel, as shares of pixels; for detection a top box of the
+    same class whose un-transformed boxes overlap by an IoU of 0.5, or no box; for all others a
+    `tolerance` states it, and two predictions agree if both are within it of the consensus.
 
     Args:
         scan: a scan, or its `data` (for detection the scan itself).
-        tolerance: the score against the consensus up to which an answer counts as the same, in
-            the unit of the score, such as pixels of flow; not used where answers are classes.
+        tolerance: the score against the consensus up to which a prediction counts as the same,
+            in the unit of the score, such as pixels of flow; not used where predictions are
+            classes.
         level: nominal coverage of the intervals.
 
     Returns:

@@ -74,7 +74,7 @@ def headline(scan: Scan | xr.Dataset) -> str:
         'model: 100.0 % (83–100 %) correct upright and over all rotations (20 samples).'
 
     See Also:
-        summary: the numbers of the sentence.
+        summary: The numbers of the sentence.
     """
     arrays = arrays_of(scan)
     return headline_of(arrays, mean_curves(arrays), finished_samples(arrays)).text

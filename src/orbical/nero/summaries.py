@@ -164,7 +164,7 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
     See Also:
         headline: What was found in a sentence.
         aggregate: The mean at every element.
-        orbical.check: Hold a scan against thresholds.
+        orbical.check: Check a scan against thresholds.
 
     Example:
         >>> import orbical as ob, torch

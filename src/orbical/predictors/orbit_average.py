@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class OrbitAverage(Wrapper):
-    """A model that answers with the mean over the orbit of its input.
+    """A model whose output is the mean over the orbit of its input.
 
         h_G(x) = sum_g w_g g^-1 h(g x)
 
@@ -93,7 +93,7 @@ class OrbitAverage(Wrapper):
         return mean, means["variance"] + spread
 
     def spread(self, batch: Tree) -> Tensor:
-        """Return how far the un-transformed answers to each input lie from their mean.
+        """Return how far the un-transformed outputs for each input lie from their mean.
 
         Args:
             batch: inputs with a leading dimension N, as the model takes them.

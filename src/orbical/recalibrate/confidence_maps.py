@@ -104,6 +104,10 @@ class Isotonic(_ConfidenceMap):
         offsets_: where each map begins in `places_` and `values_`.
         classes_: the class of each column, `[C]`.
 
+    See Also:
+        HistogramBinning: A step for each bin.
+        Beta: Three numbers, for few samples.
+
     Example:
         >>> X = [[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]]
         >>> Isotonic(outputs="probabilities").fit(X, [0, 1, 1, 1]).predict_proba(X)[:, 0]

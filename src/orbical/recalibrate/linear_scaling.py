@@ -218,6 +218,10 @@ class VectorScaling(Calibrator):
         shift_: b, `[C]`; only differences matter, its mean is 0.
         classes_: the class of each column, `[C]`.
 
+    See Also:
+        Temperature: One number, which keeps predictions.
+        MatrixScaling: A number for each pair of classes.
+
     Example:
         >>> X = [[2.0, 0.0], [2.0, 0.0], [0.0, 2.0], [0.0, 2.0], [1.0, 0.0]]
         >>> scaling = VectorScaling(penalty=0.1).fit(X, ["cat", "dog", "dog", "dog", "cat"])

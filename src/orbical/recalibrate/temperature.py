@@ -194,6 +194,9 @@ class OrbitTemperature(Temperature):
         temperature_: T.
         classes_: the class of each column, `[C]`.
 
+    See Also:
+        Temperature: For one position.
+
     Example:
         >>> X = torch.tensor([[[4.0, 0.0], [2.0, 0.0]], [[0.0, 4.0], [2.0, 0.0]]])
         >>> scaling = OrbitTemperature().fit(X, [0, 1], element_weight=[0.5, 0.5])

@@ -101,7 +101,7 @@ def scan(
         durable: wait until each unit is on the disk before it counts as finished, so that a power
             failure loses no more than a kill.
         timeout: the longest time, in seconds, that a model may take for a batch; a model that hangs
-            then ends the scan with an error, and finished units are kept. None waits for ever.
+            then ends the scan with an error, and finished units are kept. None waits forever.
         device: a torch device, or `"auto"`.
         devices: several devices, each with a process of its own: `"all"` GPUs, or a list.
         threads: the number of CPU threads of each process; `"auto"` takes that of torch, or 1
@@ -130,6 +130,11 @@ def scan(
         InputError: an argument cannot be used.
         ModelError: a model cannot be loaded, or the task cannot read its outputs.
         StoreError: the store cannot be read, written or continued.
+
+    See Also:
+        load: Open the result again.
+        orbical.check: Compare a scan with thresholds.
+        orbical.worst_case: Search between the elements of a scan.
 
     Example:
         >>> import orbical as ob, torch

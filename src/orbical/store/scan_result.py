@@ -269,6 +269,9 @@ def load(path: str | Path) -> Scan:
     Raises:
         StoreError: there is no store, or part of it is lost or damaged.
 
+    See Also:
+        scan: Make a scan.
+
     Example:
         >>> import orbical as ob
         >>> ob.load("no-such-scan.zarr")

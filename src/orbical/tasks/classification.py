@@ -23,6 +23,7 @@ OUTPUTS = ("logits", "probabilities")
 Representation = str | Mapping[str, Mapping[str | int, str | int]]
 """How classes move with the input."""
 CLASS_PROBABILITY = "probability of the true class"
+"""The meaning of the score of a classifier, as `score_meaning` of your own task may state it."""
 
 
 class ClassTask(Task):
@@ -162,6 +163,11 @@ class Classification(SampleClassTask):
     Raises:
         InputError: if `outputs` is neither of the two, `classes` is not a list of names, or
             `representation` none of these.
+
+    See Also:
+        MultiLabel: Several labels for each input.
+        Ordinal: Classes with an order.
+        Choice: Options of a question.
 
     Example:
         >>> import orbical as ob

@@ -109,7 +109,7 @@ class KeyPoints(Task):
         self.edges = [[int(first), int(second)] for first, second in edges]
 
     def check_group(self, group: Group, x: Tree) -> None:
-        """Refuse mirrors unless `swaps` states which points they exchange."""
+        """Raise for mirrors unless `swaps` states which points they exchange."""
         super().check_group(group, x)
         assert isinstance(self.output, PixelPoints)
         self.output.check_mirrors(group)

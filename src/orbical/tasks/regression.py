@@ -52,6 +52,11 @@ class Regression(Task):
         read: a function that picks the outputs from a raw model output.
         uncertainty: the form of the outputs, as above; None for a mean alone.
 
+    See Also:
+        DenseRegression: Numbers for each pixel.
+        Atoms: Energies and forces.
+        Mixed: Several quantities at once.
+
     Example:
         >>> import orbical as ob
         >>> ob.tasks.Regression(ob.actions.Vectors(), "vector", uncertainty="evidential")

@@ -76,6 +76,10 @@ class Segmentation(MapTask, ClassTask):
     Raises:
         InputError: if an argument is not one of these.
 
+    See Also:
+        DenseRegression: Numbers instead of classes.
+        PointClassification: A class for each point.
+
     Example:
         >>> import orbical as ob
         >>> task = ob.tasks.Segmentation(classes=["background", "nucleus"])

@@ -195,7 +195,7 @@ class Task(WithUsage, ABC):
     # What a task may say.
 
     def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: Orbit) -> Results:
-        """Return the task's own variables that need the answers along the whole orbit."""
+        """Return the task's own variables that need the outputs along the whole orbit."""
         return {}
 
     @property
@@ -211,7 +211,7 @@ class Task(WithUsage, ABC):
         return target
 
     def check_group(self, group: Group, x: Tree) -> None:
-        """Refuse a group whose effect on the outputs for inputs x is not known, before any run."""
+        """Check that the effect of a group on the outputs for inputs x is known, before any run."""
         unknown = sorted(self.output.unknown(group) - actions.action_parts_in_place(self.input))
         if unknown:
             names = ", ".join(type(leaf).__name__ for leaf in flat_actions(self.output))
@@ -268,7 +268,7 @@ class Task(WithUsage, ABC):
         return outputs
 
     def check_outputs(self, group: Group, outputs: Tree) -> None:
-        """Refuse outputs `[N, ...]` that the group cannot move."""
+        """Check that the group can move outputs `[N, ...]`."""
         self.output.check(group, self.primary(outputs))
 
     def primary(self, outputs: Tree) -> Tensor:

@@ -270,6 +270,10 @@ def top_label(
     Raises:
         InputError: if outputs and labels do not fit together, or rows are not probabilities.
 
+    See Also:
+        classwise: A pair for each class.
+        pair_at: From a scan.
+
     Example:
         >>> confidence, correct = top_label(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0])
         >>> confidence, correct

@@ -86,6 +86,9 @@ def report(
     Raises:
         InputError: If the path, the number of samples or a method cannot be used.
 
+    See Also:
+        view: With live models.
+
     Example:
         >>> import orbical as ob, tempfile, torch
         >>> images, labels = ob.datasets.digits()
