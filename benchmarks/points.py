@@ -1,4 +1,4 @@
-"""The cost of turning point clouds beside that of asking a network about them.
+"""The cost of rotating point clouds beside that of asking a network about them.
 
 Run: python benchmarks/points.py
 
@@ -34,9 +34,9 @@ def turning() -> Iterator[Row]:
     bare = {name: _per_cloud(partial(_ask, net.eval(), pos)) for name, net in networks.items()}
     plain, padded = ob.actions.Points(), ob.actions.as_action(PADDED)
     works: dict[str, tuple[Callable[..., Any], Any, Any]] = {
-        "turn": (_turn, plain, pos),
-        "turn, and measure the defect": (_turn_and_back, plain, pos),
-        "turn padded clouds, and the defect": (_turn_and_back, padded, {"pos": pos, "mask": mask}),
+        "rotation": (_turn, plain, pos),
+        "rotation and action defect": (_turn_and_back, plain, pos),
+        "the same, padded clouds": (_turn_and_back, padded, {"pos": pos, "mask": mask}),
     }
     for work, (function, action, clouds) in works.items():
         seconds = timing.seconds(partial(function, action, blocks, clouds), runs=3) / count

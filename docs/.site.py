@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
+import numpy as np
 from latex2mathml.converter import convert
 from mkdocs.structure.files import File
 from PIL import Image
@@ -40,14 +41,17 @@ PERCENT = re.compile(r"<(pre|code|svg)\b.*?</\1>|<[^>]*>|(?<=\d)\s?%", re.DOTALL
 # Within these a line may end, after a hyphen or a comma.
 SMALL = re.compile(
     r"<[^>]*>|\[[\d.e+-]+, [\d.e+-]+\]|\b\d[\d.]*e-\d+"
-    r"|\+?\b\w{1,9}-\w{1,5}\b|\bmeV/\w+|\b\d+ Å"  # names like NanoDet-g, and units
+    r"|\+?\b\w{1,9}-\w{1,5}\b|\bm?eV/\w+|\b\d+ Å"  # names like NanoDet-g, and units
+    r"|\b\d[\d.]* (?:[mu]?s|[kMG]i?B)\b"  # times and sizes
 )
-# In sentences: a spread, a power of ten, and the number of samples.
+# In sentences: a spread, the number of samples, and a power of ten.
 PROSE = re.compile(
-    r"<(pre|svg|table)\b.*?</\1>|<[^>]*>|-?\d[\d.]* ± \d[\d.]*|\b\d[\d.]*e-\d+|\bn = \d[\d,]*",
+    r"<(pre|svg|table)\b.*?</\1>|<[^>]*>|-?\d[\d.]* ± \d[\d.]*|\bn = \d[\d,]*|\b\d[\d.]*e-\d+",
     re.DOTALL,
 )
-OPTION = re.compile(r"<(pre|svg)\b.*?</\1>|<[^>]*>|(?<![\w-])--[a-z][\w-]*", re.DOTALL)  # so too
+OPTION = re.compile(  # so too: --keep, and -m
+    r"<(pre|svg)\b.*?</\1>|<[^>]*>|(?<![\w-])-(?:-[a-z][\w-]*|[a-zA-Z]\b)", re.DOTALL
+)
 # Names of groups, such as C_n and D_12, whose order is a subscript.
 ORDER = re.compile(r"<(pre|code|svg|math)\b.*?</\1>|<[^>]*>|\b([CDS])_(n|\d+)\b", re.DOTALL)
 # Long names of modules and files, whose parts a narrow screen puts on several lines.
@@ -157,13 +161,12 @@ def on_page_content(text: str, page: Any, files: Any, **_: Any) -> str:
         text = PACKAGE.sub("", text, count=1)
     text = UNKNOWN.sub(r"\1", _with_links(text))
     text = IMAGE.sub(marked, text)
-    text = _whole(OPTION, text)
     text = NAME.sub(lambda found: re.sub(r"[./](?!py$)", r"\g<0><wbr>", found[0]), text)
     text = text.replace("<th></th>", "<td></td>")  # a heading has words
     text = PERCENT.sub(  # one style, on one line
         lambda found: found[0] if found[0].startswith("<") else "&nbsp;%", text
     )
-    text = _whole(PROSE, FORMULA.sub(_mathml, text))
+    text = _whole(PROSE, _whole(OPTION, FORMULA.sub(_mathml, text)))
     text = ORDER.sub(
         lambda found: f"{found[2]}<sub>{found[3]}</sub>" if found[2] else found[0], text
     )
@@ -195,14 +198,22 @@ def _whole(pattern: re.Pattern[str], text: str) -> str:
 
 @cache
 def _is_plot(content: bytes) -> bool:
-    """Tell whether a picture is lines and letters on white, without areas that are dark."""
+    """Tell whether a picture is lines and letters on white, without areas that are dark.
+
+    A bright yellow, as at the end of viridis, would be too dark to see.
+    """
     if content.lstrip().startswith(b"<"):  # SVG
         return True
     with Image.open(BytesIO(content)) as picture:
         colors = picture.convert("RGBA")
-    white = Image.new("RGBA", colors.size, "white")
-    levels = Image.alpha_composite(white, colors).convert("L").reduce(8).histogram()
-    return sum(levels[246:]) > 0.4 * sum(levels) and sum(levels[:70]) < 0.0012 * sum(levels)
+    flat = Image.alpha_composite(Image.new("RGBA", colors.size, "white"), colors).convert("RGB")
+    levels = flat.convert("L").reduce(8).histogram()
+    vivid = (np.ptp(flat, axis=-1) > 150) & (np.asarray(flat.convert("L")) > 190)
+    return (
+        sum(levels[246:]) > 0.4 * sum(levels)
+        and sum(levels[:70]) < 0.0012 * sum(levels)
+        and bool(vivid.mean() < 0.0003)
+    )
 
 
 def _framed_table(found: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""Classify the points of table tops and legs, and see what the answers are worth on turned tables.
+"""Classify the points of table tops and legs, also of rotated tables, with and without coordinates.
 
 Run: python examples/points.py (needs the point clouds of ModelNet10, see `tables`)
 
@@ -25,7 +25,7 @@ def coordinates(pos: Tensor) -> Tensor:
 
 
 def distances(pos: Tensor) -> Tensor:
-    """Features that do not change when a table is turned: how far other points are."""
+    """Features that do not change when a table is rotated: how far other points are."""
     apart = torch.cdist(pos, pos).sort(1).values
     quantiles = apart[:, torch.linspace(4, len(pos) - 1, 12).long()]
     return torch.cat([quantiles, quantiles**2], 1)

@@ -3,9 +3,9 @@
 Run: python examples/volumes.py (on ModelNet10 voxels and the MNI152 brain where `ORBICAL_DATA` has
 them, see `orbical.datasets.voxel_shapes` and `brain_template`; on generated volumes otherwise)
 
-A network that saw upright chairs and monitors fails on turned ones, and one that saw them turned by
-quarters fails between. A tissue network that looks around in its slice alone changes its mind when
-the brain is turned; one that looks around in all directions does not.
+A network trained on upright chairs and monitors fails on rotated ones, and one trained on quarter
+turns fails between them. A tissue network that looks around in its slice alone changes its
+predictions when the brain is rotated; one that looks around in all directions does not.
 """
 
 from typing import Any
@@ -57,7 +57,7 @@ def brain() -> tuple[Tensor, Tensor]:
 
 
 def classifier(volumes: Tensor, labels: Tensor, turns: ob.groups.Group) -> nn.Module:
-    """Train a small network on volumes that are turned at random."""
+    """Train a small network on volumes that are rotated at random."""
     torch.manual_seed(0)
     net = nn.Sequential(
         nn.Conv3d(1, 8, 3, 2, 1), nn.ReLU(), nn.Conv3d(8, 16, 3, 2, 1), nn.ReLU(), nn.Flatten(),
@@ -110,11 +110,11 @@ def fit(model: TissueNetwork, images: Tensor, maps: Tensor) -> None:
 
 
 def classifiers() -> tuple[dict[str, Any], tuple[Tensor, Tensor]]:
-    """Train on upright and on turned shapes; return both networks, and shapes to scan."""
+    """Train on upright and on rotated shapes; return both networks, and shapes to scan."""
     volumes, labels = shapes(300)
     models = {
         "upright": classifier(volumes[50:], labels[50:], ob.groups.pointgroup("1")),
-        "turned": classifier(volumes[50:], labels[50:], ob.groups.octahedral()),
+        "rotated": classifier(volumes[50:], labels[50:], ob.groups.octahedral()),
     }
     return models, (volumes[:50], labels[:50])
 

@@ -217,6 +217,7 @@ def test_the_dark_theme_inverts_plots_and_leaves_photographs(site, browser):
         document.querySelector(`.gallery img[src*="${name}"]`)).filter"""
     assert "invert" in tab.evaluate(shown, "reliability_diagram")
     assert "invert" not in tab.evaluate(shown, "task-segmentation")
+    assert "invert" not in tab.evaluate(shown, "embedding")  # its yellow would be too dark
     blend = shown.replace("filter", "mixBlendMode")
     assert tab.evaluate(blend, "reliability_diagram") == "screen"
     tab.goto(site + "guide/volumes/", wait_until="load")
@@ -375,6 +376,23 @@ def test_short_names_numbers_and_counts_stay_on_one_line(built):
     assert '<td>shift by <span class="whole">10 Å</span></td>' in text
     text = (built / "studies" / "galaxies" / "index.html").read_text("utf-8")
     assert "C<sub>n</sub> and D<sub>n</sub>, and both catalogs, behave alike" in text
+    text = (built / "guide" / "molecules" / "index.html").read_text("utf-8")
+    assert '<span class="whole">1e-4</span>' in text
+    assert '<span class="whole">eV/Å³</span>' in text
+    text = (built / "benchmarks" / "index.html").read_text("utf-8")
+    assert '<td><span class="whole">110 us</span></td>' in text
+    text = (built / "guide" / "cluster" / "index.html").read_text("utf-8")
+    assert 'qsub <span class="whole">-J</span> 1-16 <span class="whole">-v</span>' in text
+
+
+def test_the_link_of_a_heading_takes_no_line_of_its_own(site, browser):
+    tab = browser.new_page(viewport={"width": 1440, "height": 900})
+    tab.goto(site + "guide/uncertainty/", wait_until="load")
+    height = """() => document.querySelector("h1").offsetHeight"""
+    whole = tab.evaluate(height)
+    tab.evaluate("""document.querySelector("h1 .headerlink").remove()""")
+    assert whole == tab.evaluate(height)
+    tab.close()
 
 
 def test_a_sentence_about_what_is_returned_is_one_row(built):

@@ -7,13 +7,13 @@ import threading
 import numpy as np
 import pytest
 import torch
+from orbical.interface.session.request import Request
 
 from orbical._threads import in_threads
 from orbical.interface import open_session
 from orbical.interface.selection import Selection
 from orbical.interface.session import element_columns, subset_curves
 from orbical.interface.session.calibration_plots import calibration_along
-from orbical.interface.session.request import Request
 from orbical.interface.session.subset_curves import prepare_measures, subset_spread
 
 
