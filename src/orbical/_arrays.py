@@ -192,16 +192,16 @@ def true_labels(labels: ArrayLike, outputs: Tensor, ignore_index: int | None = N
         >>> true_labels([0, 1], torch.zeros(3, 2, 5)).shape
         torch.Size([3, 2])
     """
-    truth = labels_of(outputs, labels)
+    truth = label_array_of(outputs, labels)
     check_label_range(truth, outputs.shape[-1], ignore_index)
     return truth
 
 
-def labels_of(outputs: Tensor, labels: ArrayLike) -> Tensor:
+def label_array_of(outputs: Tensor, labels: ArrayLike) -> Tensor:
     """Read the labels `[N]`, `[N, 1]` or `[..., N]` of outputs `[..., N, C]`, as int64 `[..., N]`.
 
     Example:
-        >>> labels_of(torch.zeros(2, 5), [[0], [1]])
+        >>> label_array_of(torch.zeros(2, 5), [[0], [1]])
         tensor([0, 1])
     """
     samples, classes = outputs.shape[-2:]

@@ -11,7 +11,7 @@ import xarray as xr
 
 from orbical import calibration
 from orbical.calibration import judge, verdict
-from orbical.calibration.intervals.interval_ends import tail_quantiles
+from orbical.calibration.intervals.interval_ends import tail_interval_ends
 from orbical.errors import InputError
 
 
@@ -105,7 +105,7 @@ def test_the_worst_position_is_covered_together() -> None:
 def test_quantiles_beyond_the_draws_are_extrapolated() -> None:
     rng = np.random.default_rng(0)
     draws = torch.from_numpy(rng.normal(size=1000))
-    low, _, high = tail_quantiles(draws, 1 - 1e-4)
+    low, _, high = tail_interval_ends(draws, 1 - 1e-4)
     assert float(high) == pytest.approx(3.89, abs=0.6)
     assert float(low) == pytest.approx(-3.89, abs=0.6)
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import orbical as ob
 from orbical import cli
-from orbical.cli.formats import Sheet, latex, print_json
+from orbical.cli.printing import Sheet, latex, print_json
 
 NAME = "=1+1\x1b]0;title\x07[/]\n[link=x]\x9b31m\u202e"
 SHOWN = "=1+1?]0;title?[/]?[link=x]?31m?"

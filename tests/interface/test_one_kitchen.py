@@ -186,7 +186,7 @@ def test_blocks_of_any_size_give_the_same_numbers(
 ) -> None:
     whole = ob.nero.aggregate(scan, by="label"), ob.embedding.embed(scan)
     monkeypatch.setattr(ob.store.scan_arrays, "BLOCK_BYTES", 1)
-    monkeypatch.setattr(ob.nero.orbit_sums, "ROWS", 3)
+    monkeypatch.setattr(ob.nero.sums_and_means, "ROWS", 3)
     monkeypatch.setattr(ob.embedding, "ROWS", 3)
     parts = ob.nero.aggregate(scan, by="label"), ob.embedding.embed(scan)
     for one, other in zip(parts, whole, strict=True):

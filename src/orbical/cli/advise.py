@@ -8,7 +8,7 @@ import typer
 
 from .._text import number, percent
 from .arguments import Import, Seed, Store, open_scan
-from .formats import Columns, Number, Sheet, format_flags, print_results
+from .printing import Columns, Number, Sheet, format_flags, print_results
 
 
 @format_flags("json", "csv", "markdown")

@@ -14,7 +14,7 @@ from .._text import counted, in_column, number, percent, printable
 from ..data import read_npy, read_npz
 from ..errors import InputError
 from .arguments import Options
-from .formats import Cell, Number, Sheet, Span, format_flags, print_json, print_results
+from .printing import Cell, Number, Sheet, Span, format_flags, print_json, print_results
 
 if TYPE_CHECKING:
     import numpy as np

@@ -16,7 +16,7 @@ import typer
 from .._text import p_value, percent
 from ..errors import InputError
 from .arguments import Import, Seed, open_scan, path_or_url, save_figure
-from .formats import Cell, Number, Sheet, Span, format_flags, print_results
+from .printing import Cell, Number, Sheet, Span, format_flags, print_results
 
 if TYPE_CHECKING:
     from ..calibration import Interval

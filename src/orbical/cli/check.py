@@ -14,7 +14,7 @@ from .._imports_and_paths import existing_file
 from .._text import printable
 from ..errors import InputError
 from .arguments import Import, Options, Store, announce_folder
-from .formats import Columns, Number, Sheet, Span, format_flags, print_results
+from .printing import Columns, Number, Sheet, Span, format_flags, print_results
 
 if TYPE_CHECKING:
     from ..checks import Check

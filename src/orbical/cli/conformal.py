@@ -11,7 +11,7 @@ import typer
 from .._text import number, percent
 from ..errors import InputError, check_name
 from .arguments import Options, Seed, Store, open_scan, save_figure
-from .formats import Cell, Sheet, format_flags, print_results, with_interval
+from .printing import Cell, Sheet, format_flags, print_results, with_interval
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,7 @@ import typer
 
 from .._text import counted, percent
 from .arguments import Import, Seed, Store, open_scan
-from .formats import Columns, Number, Sheet, format_flags, print_results
+from .printing import Columns, Number, Sheet, format_flags, print_results
 
 _COLUMNS: Columns = {
     "failure": lambda one: f"{one.column} {one.value} {one.where}".strip(),

@@ -9,7 +9,7 @@ import typer
 
 from .._text import counted, number, printable
 from .arguments import Import, save_figure
-from .formats import Sheet, format_flags, print_facts, print_json, print_results
+from .printing import Sheet, format_flags, print_facts, print_json, print_results
 
 if TYPE_CHECKING:
     from ..groups import Group

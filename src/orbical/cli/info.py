@@ -9,7 +9,7 @@ import typer
 
 from .._text import counted, percent, printable
 from .arguments import Store
-from .formats import format_flags, print_facts, print_json
+from .printing import format_flags, print_facts, print_json
 
 if TYPE_CHECKING:
     from ..store import Scan

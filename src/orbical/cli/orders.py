@@ -7,7 +7,7 @@ from typing import SupportsFloat
 from .._lazy import xr
 from .._text import percent
 from .arguments import Seed, Store
-from .formats import Cell, Columns, Number, Sheet, format_flags, print_results
+from .printing import Cell, Columns, Number, Sheet, format_flags, print_results
 from .scan_summaries import position_sheets, share_with_interval
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from .._lazy import xr
 from .._text import counted, number, percent
-from .formats import Cell, Columns, Number, Sheet, print_results
+from .printing import Cell, Columns, Number, Sheet, print_results
 
 if TYPE_CHECKING:
     from ..store import Scan

@@ -10,7 +10,7 @@ import typer
 from .._text import percent
 from ..errors import InputError
 from . import arguments
-from .formats import Cell, Number, Sheet, format_flags, print_results
+from .printing import Cell, Number, Sheet, format_flags, print_results
 
 if TYPE_CHECKING:
     from ..tasks import Task

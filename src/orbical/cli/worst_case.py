@@ -11,7 +11,7 @@ from .._lazy import xr
 from .._text import number
 from ..errors import InputError
 from . import arguments
-from .formats import Cell, Sheet, print_results, with_interval
+from .printing import Cell, Sheet, print_results, with_interval
 from .scan import print_when_stopped
 
 _WHERE = ("at the identity", "at the worst scanned element", "at the worst element found")

@@ -25,7 +25,7 @@ from .._arrays import (
     both_classes,
     can_inspect_array,
     check_label_range,
-    labels_of,
+    label_array_of,
     warn_of_probabilities,
 )
 from ..calibration import (
@@ -161,7 +161,7 @@ def _read_logits_and_labels(
             len(scores),
             remedy="a DataLoader with drop_last=True leaves out a short last batch",
         )
-    truth = labels_of(scores, labels)
+    truth = label_array_of(scores, labels)
     mass = weights_of(truth, weights)
     inspect = can_inspect_array(scores)
     if inspect:

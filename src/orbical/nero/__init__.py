@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from .._lazy import lazy_exports
 from ..store import responses
-from .orbit_sums import (
+from .sums_and_means import (
     POWERS,
     ROWS,
     Moments,

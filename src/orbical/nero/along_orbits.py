@@ -9,7 +9,7 @@ import numpy as np
 from .._lazy import xr
 from ..errors import InputError, check_name
 from ..store import Scan, ScanArrays, arrays_of, responses
-from .orbit_sums import least_response, response_bounds, sums_over, values_over
+from .sums_and_means import least_response, response_bounds, sums_over, values_over
 
 
 def aggregate(

@@ -12,7 +12,7 @@ from ..calibration import bounded_mean_interval, compare_means, ece
 from ..errors import InputError, real_number
 from ..groups import Group
 from ..store import Scan, ScanArrays, arrays_of
-from .orbit_sums import table_of_models, with_ends
+from .sums_and_means import table_of_models, with_ends
 
 _MEANINGS = {
     "accuracy": "accuracy of the averaged model",

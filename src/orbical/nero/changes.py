@@ -11,7 +11,7 @@ from ..calibration import bounded_mean_interval
 from ..errors import InputError, real_number
 from ..store import FINISHED, Scan, ScanArrays, arrays_of, row_runs
 from ..tasks import answer_changes, answer_variables, code_changes
-from .orbit_sums import ROWS, with_ends
+from .sums_and_means import ROWS, with_ends
 
 Array = np.ndarray
 

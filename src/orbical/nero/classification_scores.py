@@ -8,7 +8,7 @@ from .._lazy import xr
 from ..calibration import bounded_mean_interval, checked_level
 from ..errors import InputError, whole_number
 from ..store import Scan, ScanArrays, arrays_of, responses
-from .orbit_sums import with_ends
+from .sums_and_means import with_ends
 
 Array = np.ndarray
 

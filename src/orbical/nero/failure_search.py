@@ -22,7 +22,7 @@ from ..groups import Group
 from ..store import FINISHED, Scan, ScanArrays, arrays_of
 from ..tasks import quantity_rounding
 from .molecule_violations import score_scope
-from .orbit_sums import known_mean
+from .sums_and_means import known_mean
 
 Array = np.ndarray
 

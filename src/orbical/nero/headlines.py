@@ -13,7 +13,7 @@ from ..calibration import MeanEnds, bounded_mean_interval
 from ..groups import Group, spoken_name
 from ..store import FINISHED, Scan, ScanArrays, arrays_of
 from ..tasks import quantity_rounding
-from . import orbit_sums
+from . import sums_and_means
 from .changes import answer_names, changes_are_binary, sample_changes
 from .molecule_violations import Violation, scanned_quantities, violations_of
 
@@ -97,7 +97,7 @@ def headline_of(
     if not samples.any():
         return Headline("", arrays.group.identity, 0)
     worst = worst_elements(curves, arrays)
-    means = orbit_sums.mean_of_curves(_ranked_by(curves), arrays.weights)
+    means = sums_and_means.mean_of_curves(_ranked_by(curves), arrays.weights)
     better = "accuracy" in curves or _higher_is_better(arrays)
     order = np.argsort(np.nan_to_num(means if better else -means, nan=np.inf), kind="stable")
     least = int(order[0])
@@ -105,7 +105,7 @@ def headline_of(
 
     def changing() -> Array:
         """Return the share of what changes for each shown model, 0 if nothing can be compared."""
-        return np.nan_to_num([*map(orbit_sums.known_mean, changes(arrays)["changed"][shown])])
+        return np.nan_to_num([*map(sums_and_means.known_mean, changes(arrays)["changed"][shown])])
 
     name = arrays.response_name("score")
     if name == FINISHED and answer_names(arrays):  # no labels, but answers that can be compared
@@ -137,7 +137,7 @@ def mean_curves(
     arrays: ScanArrays, curve: Callable[[str], Array] | None = None
 ) -> dict[str, Array]:
     """Return the mean of each quantity of a summary at every element, `[M, K]`."""
-    curve = curve or (lambda name: orbit_sums.sums_over(arrays, name).mean[:, 0])
+    curve = curve or (lambda name: sums_and_means.sums_over(arrays, name).mean[:, 0])
     return {
         title: curve(arrays.response_name(metric))
         for title, metric in METRICS.items()
@@ -147,7 +147,7 @@ def mean_curves(
 
 def finished_samples(arrays: ScanArrays) -> Array:
     """Return the number of finished samples of each model."""
-    return np.asarray(np.isfinite(orbit_sums.moments(arrays, FINISHED).orbit_mean).sum(1))
+    return np.asarray(np.isfinite(sums_and_means.moments(arrays, FINISHED).orbit_mean).sum(1))
 
 
 def worst_elements(curves: Mapping[str, Array], arrays: ScanArrays) -> Array:
@@ -192,10 +192,10 @@ def _correct_terms_of_headline(arrays: ScanArrays) -> Callable[[int], list[Array
     """
     if arrays.dtype("correct").kind != "b":
         return lambda model: [
-            orbit_sums.known_terms(one, binary=True)
-            for one in orbit_sums.element_columns(arrays, "correct", model)
+            sums_and_means.known_terms(one, binary=True)
+            for one in sums_and_means.element_columns(arrays, "correct", model)
         ]
-    sums = orbit_sums.sums_over(arrays, "correct")
+    sums = sums_and_means.sums_over(arrays, "correct")
     return lambda model: [
         np.arange(count) < right
         for count, right in zip(sums.count[model, 0], sums.total[model, 0], strict=True)
@@ -278,7 +278,7 @@ def _broken_quantities_of_headline(arrays: ScanArrays) -> list[list[str]]:
 
 def _with_interval(columns: list[Array]) -> str:
     """Write the share of samples that are right at the worst element, with a wide interval."""
-    (share, low, high), _ = orbit_sums.mean_at_worst(
+    (share, low, high), _ = sums_and_means.mean_at_worst(
         columns, lambda *one: MeanEnds(bounded_mean_interval(*one))
     )
     wide = f" ({100 * low:.0f}–{100 * high:.0f} %)" if high - low > _WIDE else ""

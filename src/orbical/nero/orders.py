@@ -14,7 +14,7 @@ from ..calibration import bounded_mean_interval, ece
 from ..errors import InputError, whole_number
 from ..groups import Group, cyclic_orders
 from ..store import FINISHED, Scan, ScanArrays, arrays_of
-from .orbit_sums import table_of_models, with_ends
+from .sums_and_means import table_of_models, with_ends
 
 Array = np.ndarray
 _ANSWERS = 10**7

@@ -11,7 +11,7 @@ from .changes import answer_names, sample_changes
 from .classification_scores import RATES, binary_rates, has_two_classes
 from .headlines import finished_samples, headline_of, mean_curves, worst_elements
 from .molecule_violations import scanned_quantities, violations_of
-from .orbit_sums import known_mean, mean_of_curves
+from .sums_and_means import known_mean, mean_of_curves
 
 Array = np.ndarray
 

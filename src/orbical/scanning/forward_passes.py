@@ -153,7 +153,7 @@ class Sweep:
         broken, failures = {}, {}
         for name, each in passes.items():
             lost = {place: why for one in each for place, why in one.failures.items()}
-            broken[name] = without_failed(concatenate([one.faults for one in each]), lost)
+            broken[name] = without_failed_of_pass(concatenate([one.faults for one in each]), lost)
             failures[name] = {(k, rows.start + sample): why for (k, sample), why in lost.items()}
         summaries = {
             name: self._stored(name, orbits.pop(name).summary(), passes[name], target is not None)
@@ -467,7 +467,7 @@ def errors_in_pass(raw: object) -> dict[int, str]:
     return raw.errors if isinstance(raw, PartialOutputs) else {}
 
 
-def without_failed(faults: dict[str, Tensor], failures: Failures) -> dict[str, Tensor]:
+def without_failed_of_pass(faults: dict[str, Tensor], failures: Failures) -> dict[str, Tensor]:
     """Clear the marks `[K, B]` where a model is known to have failed."""
     for element, sample in failures:
         for marks in faults.values():

@@ -24,7 +24,7 @@ from .forward_passes import (
     errors_in_pass,
     only_tensor_of_pass,
     refuse_faults_of_pass,
-    without_failed,
+    without_failed_of_pass,
 )
 from .recipe import Recipe
 
@@ -46,7 +46,7 @@ def probe_model_for_scan(sweep: Sweep, name: str, first: Tree, target: Tensor | 
     raw = sweep.answer(name, inputs)
     orbits = sweep.read(name, raw, moved, elements)
     failed = {divmod(place, count): why for place, why in errors_in_pass(raw).items()}
-    faults = without_failed(sweep.task.faults(orbits), failed)
+    faults = without_failed_of_pass(sweep.task.faults(orbits), failed)
     refuse_faults_of_pass(f"model {name!r}", faults, sweep.group, first)
     outputs = copied_inputs(flatten_leading(orbits))  # a model may reuse their memory
     try:

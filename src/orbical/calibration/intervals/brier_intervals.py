@@ -21,7 +21,7 @@ from ..measures.proper_scores import brier_parts, brier_terms, isotonic_remainde
 from ..pairs.from_outputs import named_outputs, probabilities
 from .cautions import caution, evidence_of_pairs
 from .cells import fine_index
-from .interval_ends import Interval, distance_interval, skewness_missed, tail_quantiles
+from .interval_ends import Interval, distance_interval, skewness_missed, tail_interval_ends
 from .levels import check_draws
 from .resampling import resample_blocks
 
@@ -96,7 +96,7 @@ def brier_part_intervals(
     )
     low, high = distance_interval(here, drawn, right, level)
     low, high = low.square(), (high + skewness_missed(drawn, level)).square()
-    below, middle, above = tail_quantiles(resampled[:, 1], level)
+    below, middle, above = tail_interval_ends(resampled[:, 1], level)
     lost = calibrated[:, 0].mean()
     left = observed[1]
     found = {
@@ -114,7 +114,7 @@ def brier_part_intervals(
 
 
 def _interval(value: Tensor, low: Tensor, high: Tensor, chance: Tensor, level: float) -> Interval:
-    least, _, most = tail_quantiles(chance, level)
+    least, _, most = tail_interval_ends(chance, level)
     return Interval(value, low, high, chance.mean(), least, most, level, "isotonic, two worlds")
 
 

@@ -15,7 +15,12 @@ from ...errors import InputError
 from ..pairs.pairs_and_weights import binary_pair, sample_weights
 from ..registry import RESAMPLES, BoundMeasure, MeasureLike, bound_measure, check_takes_weights
 from .cautions import Evidence, caution, evidence_of_pairs, first_interval_caution
-from .interval_ends import distance_interval, interval_in_short, student_quantile, tail_quantiles
+from .interval_ends import (
+    distance_interval,
+    interval_in_short,
+    student_quantile,
+    tail_interval_ends,
+)
 from .levels import check_draws, normal_quantile
 from .resampling import PairedWorlds, as_vectors, drawn_targets, paired_worlds, targets_between
 
@@ -203,16 +208,16 @@ def _comparison_of_worlds(
     found, around = difference(observed)[0], torch.zeros(())
     apart = worlds.resampled - worlds.resampled.median(1, keepdim=True).values
     for center in (observed, observed.mean()):  # as found, and as if both errors were equal
-        low, middle, high = tail_quantiles(difference((apart + center).clamp(min=0)), level)
+        low, middle, high = tail_interval_ends(difference((apart + center).clamp(min=0)), level)
         around = torch.stack([around, high - middle, middle - low]).amax(0)
     few = student_quantile(level, torch.tensor(seen.samples - 1.0)) / normal_quantile(level)
     around = (_WIDER * few * around).nan_to_num(nan=torch.inf)  # one sample says nothing
-    least, _, most = tail_quantiles(difference(worlds.calibrated), level)
+    least, _, most = tail_interval_ends(difference(worlds.calibrated), level)
     down, up = torch.maximum(around, most), torch.maximum(around, -least)
     if worlds.between is not None:
-        _, _, plausible = tail_quantiles(worlds.between.sum(0), _PLAUSIBLE)
+        _, _, plausible = tail_interval_ends(worlds.between.sum(0), _PLAUSIBLE)
         if worlds.observed.sum() <= plausible:
-            least, _, most = tail_quantiles(difference(worlds.between), level)
+            least, _, most = tail_interval_ends(difference(worlds.between), level)
             down, up = torch.maximum(down, most), torch.maximum(up, -least)
     towards = torch.where(found > 0, down, up).clamp(min=1e-300)
     p_value = 2 * torch.special.ndtr(-normal_quantile(level) * found.abs() / towards)

@@ -97,8 +97,8 @@ def distance_interval(
     value: Tensor, resampled: Tensor, calibrated: Tensor, level: float
 ) -> tuple[Tensor, Tensor]:
     """Return the ends of the interval of a distance, from draws `[R, ...]` of both worlds."""
-    _, middle, far = tail_quantiles(resampled, level)
-    return _distance_ends(value, middle, far, tail_quantiles(calibrated, level)[2])
+    _, middle, far = tail_interval_ends(resampled, level)
+    return _distance_ends(value, middle, far, tail_interval_ends(calibrated, level)[2])
 
 
 def _distance_ends(
@@ -136,15 +136,15 @@ def assemble_interval(
     unbiased estimate of a square can be negative although its distance is not; the interval then
     begins at the value.
     """
-    below, _, beyond = tail_quantiles(calibrated_value, level)
+    below, _, beyond = tail_interval_ends(calibrated_value, level)
     if bool((calibrated_value >= 0).all()):
         below = below.clamp(min=0)
-    near, middle, far = tail_quantiles(resampled, level)
+    near, middle, far = tail_interval_ends(resampled, level)
     if min(float(part.min()) for part in (observed, resampled, calibrated_distance)) < 0:
         low, high, method = value + near - middle, value + far - middle, "basic bootstrap"
     else:
         same = calibrated_distance is calibrated_value
-        usual = beyond if same else tail_quantiles(calibrated_distance, level)[2]
+        usual = beyond if same else tail_interval_ends(calibrated_distance, level)[2]
         low, high = _distance_ends(observed, middle, far, usual)
         high = high + skewness_missed(resampled, level)
         low, high = torch.minimum(low**measure.power, value), high**measure.power
@@ -160,10 +160,10 @@ def mapped_intervals(function: Callable[..., Tensor], *intervals: Interval) -> I
     return replace(intervals[0], **numbers)
 
 
-def tail_quantiles(draws: Tensor, level: float) -> tuple[Tensor, Tensor, Tensor]:
+def tail_interval_ends(draws: Tensor, level: float) -> tuple[Tensor, Tensor, Tensor]:
     """Return the lower, middle and upper quantile of draws `[R, ...]` at a level.
 
-    >>> [float(q) for q in tail_quantiles(torch.arange(101.0), 0.9)]
+    >>> [float(q) for q in tail_interval_ends(torch.arange(101.0), 0.9)]
     [5.0, 50.0, 95.0]
     """
     outside = (1 - level) / 2

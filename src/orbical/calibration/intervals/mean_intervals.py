@@ -15,7 +15,7 @@ from ..pairs.pairs_and_weights import binary_pair, sample_weights
 from .bounded_means import bounded_interval_of_sums
 from .cautions import Evidence, MeanEnds, caution, evidence_of_terms, first_interval_caution
 from .comparisons import Comparison
-from .interval_ends import Interval, skewness_missed, student_quantile, tail_quantiles
+from .interval_ends import Interval, skewness_missed, student_quantile, tail_interval_ends
 from .levels import check_draws, checked_level, exact_interval_ends, normal_quantile
 
 __all__ = [
@@ -510,7 +510,7 @@ def bootstrap_interval(
     found = torch.tensor([float(statistic(rows[drawn])) for drawn in draws], dtype=torch.float64)
     size = torch.tensor(float(len(rows)))
     wider = student_quantile(level, size - 1) * (size / (size - 1)).sqrt() / normal_quantile(level)
-    low, middle, high = tail_quantiles(found, level)
+    low, middle, high = tail_interval_ends(found, level)
     low = middle - (middle - low) * wider - skewness_missed(-found, level)
     high = middle + (high - middle) * wider + skewness_missed(found, level)
     terms = torch.from_numpy(rows.reshape(len(rows), -1).T.astype(float))

@@ -19,7 +19,7 @@ from ..pairs.pairs_and_weights import binary_pair, sample_weights
 from ..registry import BoundMeasure, MeasureLike, OfCells, bound_measure, check_takes_weights
 from .cautions import Evidence, caution, evidence_of_pairs, evidence_of_predictions
 from .cells import Cells, RowGenerators, tally
-from .interval_ends import Interval, assemble_interval, mapped_intervals, tail_quantiles
+from .interval_ends import Interval, assemble_interval, mapped_intervals, tail_interval_ends
 from .levels import RESAMPLES, check_draws, checked_level
 from .mean_intervals import skewed_interval, weight_shares
 from .resampling import BLOCK, as_vectors, drawn_pairs, drawn_targets, on_vectors
@@ -228,7 +228,7 @@ def _mean_interval(
     terms: Tensor, weights: Tensor | None, as_large: Tensor, calibrated: Tensor, level: float
 ) -> Interval:
     """Return the interval of the mean of terms `[..., N]`, from draws `[R, ...]` of two worlds."""
-    least, _, most = tail_quantiles(calibrated, level)
+    least, _, most = tail_interval_ends(calibrated, level)
     spread, third = ((as_large - as_large.mean(0)).pow(power).mean(0) for power in (2, 3))
     found = skewed_interval(
         terms, weight_shares(weights, terms), calibrated.mean(0), spread, third, level

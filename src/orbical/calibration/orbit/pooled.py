@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ..._arrays import as_numpy
 from ...errors import check_type, number_of_bins
-from ..intervals.interval_ends import Interval, distance_interval, tail_quantiles
+from ..intervals.interval_ends import Interval, distance_interval, tail_interval_ends
 from ..intervals.levels import checked_level, normal_quantile
 from ..measures.binned import Reliability, bin_index, reliability_of_bins
 
@@ -119,7 +119,7 @@ def clustered_interval(
     value = torch.tensor(np.abs(mean).sum(), dtype=torch.float64)
     drawn, calibrated = (torch.from_numpy(np.abs(part).sum(1)) for part in (mean + noise, noise))
     low, high = distance_interval(value, drawn, calibrated, level)
-    least, _, most = tail_quantiles(calibrated, level)
+    least, _, most = tail_interval_ends(calibrated, level)
     usual = (calibrated.mean(), least, most)
     return Interval(value, low, high.clamp(max=1), *usual, level, "orbits drawn together")
 

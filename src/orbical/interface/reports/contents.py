@@ -33,7 +33,7 @@ FEWEST = 3
 
 
 @dataclass(frozen=True)
-class ChosenSamples:
+class ReportSamples:
     """A selection of samples.
 
     Attributes:
@@ -52,10 +52,10 @@ class ChosenSamples:
         return len(self.samples) == self.of
 
 
-def chosen_samples(view: ScanView, count: int | None) -> ChosenSamples:
+def chosen_samples(view: ScanView, count: int | None) -> ReportSamples:
     """Select the samples of a report, among them those of the findings; all for None."""
     if count is None or view.samples <= count >= FEWEST:
-        return ChosenSamples(np.arange(view.samples), view.samples, "")
+        return ReportSamples(np.arange(view.samples), view.samples, "")
     variable = view.variable(view.metrics["score"], report_references(view)[0])
     moments = view.moments(variable)
     xy = sample_map(Request(view, Selection(reference=report_references(view)[0]))).xy
@@ -72,7 +72,7 @@ def report_references(view: ScanView) -> list[str]:
 
 def informative_report_samples(
     mean: Array, variance: Array, xy: Array, label: Array | None, count: int, upward: bool
-) -> ChosenSamples:
+) -> ReportSamples:
     """Select samples: a third most variable, a third worst, the rest spread over the map.
 
     The first two thirds are taken class by class in turn, so that they do not all come from one
@@ -96,11 +96,11 @@ def informative_report_samples(
         raise InputError("samples", f"{FEWEST} or more", count)
     total = mean.shape[1]
     if total <= count:
-        return ChosenSamples(np.arange(total), total, "")
+        return ReportSamples(np.arange(total), total, "")
     finished = np.isfinite(xy).all(1)
     known = np.flatnonzero(finished)
     if len(known) <= count:
-        return ChosenSamples(known, total, f"the {len(known):,} finished samples of {total:,}")
+        return ReportSamples(known, total, f"the {len(known):,} finished samples of {total:,}")
     third = count // 3
     worst = np.where(upward, mean, -mean).min(0)
     taken = np.zeros(total, bool)
@@ -112,7 +112,7 @@ def informative_report_samples(
         f"{count:,} of {total:,} samples: {third:,} that vary most along the orbit, {third:,} with "
         f"the worst scores, {count - 2 * third:,} spread over the map"
     )
-    return ChosenSamples(np.flatnonzero(taken), total, how)
+    return ReportSamples(np.flatnonzero(taken), total, how)
 
 
 def _samples_in_turn(priority: Array, label: Array | None, among: Array) -> Array:
@@ -212,7 +212,7 @@ def _request(view: ScanView, one: Map) -> Request:
     return Request(view, Selection(method=method, of=of, reference=reference))
 
 
-def with_findings(view: ScanView, chosen: ChosenSamples) -> ChosenSamples:
+def with_findings(view: ScanView, chosen: ReportSamples) -> ReportSamples:
     """Add the samples that the headline and findings show to those of a report."""
     wanted = [number for one in FINDINGS.saved(view) for number in _shown(view, one)]
     wanted.append(headline(Request(view))[0]["sample"])
@@ -222,11 +222,11 @@ def with_findings(view: ScanView, chosen: ChosenSamples) -> ChosenSamples:
         return chosen
     whole = len(samples) == chosen.of
     how = "" if whole else f"{chosen.how}, and {counted(more, 'sample')} of findings"
-    return ChosenSamples(samples, chosen.of, how)
+    return ReportSamples(samples, chosen.of, how)
 
 
 def report_story(
-    view: ScanView, chosen: ChosenSamples, methods: Sequence[str]
+    view: ScanView, chosen: ReportSamples, methods: Sequence[str]
 ) -> tuple[list[Json], Array]:
     """Return the findings as the page of a report takes them, and the bits `[S, ...]` of sets."""
     sets: dict[str, Array] = {}

@@ -32,7 +32,7 @@ from ..session.input_pictures import (
     thinned_for_page,
     thumbnails,
 )
-from ..session.sample_views import STILL, reference_action, references_of
+from ..session.sample_views import STILL, reference_action, sample_references_of
 from ..session.saved_lists import SETS
 from ..session.scan_state import headline, page_noun, page_title
 from ..session.scan_state import state as state_of
@@ -50,7 +50,7 @@ Advance = Callable[[str], None]
 
 def report_parts_of(
     view: ScanView,
-    chosen: contents.ChosenSamples,
+    chosen: contents.ReportSamples,
     plan: contents.MapPlan,
     about: Json,
     advance: Advance,
@@ -149,7 +149,7 @@ def _report_part_of_sets(view: ScanView, samples: Array) -> list[Json]:
 
 
 def _report_part_of_state(
-    view: ScanView, chosen: contents.ChosenSamples, methods: Sequence[str], facts: Json
+    view: ScanView, chosen: contents.ReportSamples, methods: Sequence[str], facts: Json
 ) -> tuple[Json, Json]:
     state, arrays = state_of(view, [{"name": view.name, "title": page_title(view)}])
     traveling = facts.get("traveling", {}).get("models", [])
@@ -273,7 +273,7 @@ class ReportBlocks:
                 small = values.ndim == 4 and max(values.shape[-2:]) <= THUMBNAIL
                 if small and values.shape[1] in (1, 3) and span == (0.0, 1.0):
                     self.picture = name
-        self.references = references_of(view)
+        self.references = sample_references_of(view)
         self.moved: list[str] = []
         for kind, name in self.references.items():
             bytes_moved = _bytes_moved(view, kind, name, samples)

@@ -195,7 +195,7 @@ def _unwritable(target: Path, why: object) -> InputError:
     return InputError("path", problem=f"{str(target)!r} cannot be written: {why}")
 
 
-def report_facts(view: ScanView, chosen: contents.ChosenSamples) -> Json:
+def report_facts(view: ScanView, chosen: contents.ReportSamples) -> Json:
     """Return what a reader must know about a report."""
     record = view.scan.record
     now = datetime.datetime.now(datetime.UTC)
@@ -216,7 +216,7 @@ def report_facts(view: ScanView, chosen: contents.ChosenSamples) -> Json:
     }
 
 
-def _note(chosen: contents.ChosenSamples) -> str:
+def _note(chosen: contents.ReportSamples) -> str:
     if not chosen.how:
         return ""
     return (

@@ -250,7 +250,7 @@ def _sample_outputs_drawn(view: ScanView, rows: list[dict[str, Array]]) -> dict[
     return found
 
 
-def references_of(view: ScanView) -> dict[str, str]:
+def sample_references_of(view: ScanView) -> dict[str, str]:
     """Return the arrays of consensus and truth; classes are labels and have none."""
     named = {"consensus": "consensus", "truth": view.truth}
     return {kind: name for kind, name in named.items() if name and name in view.reader}
@@ -268,7 +268,7 @@ def _sample_references(
     view: ScanView, number: int, models: list[int], elements: Elements, arrays: Json
 ) -> None:
     """Add consensus and truth, transformed to the position if the task transforms them."""
-    for kind, name in references_of(view).items():
+    for kind, name in sample_references_of(view).items():
         owners = models if view.reader.by_model(name) else [None]
         values = np.stack([view.reader.row(name, number, owner) for owner in owners])
         action = reference_action(view, kind)
