@@ -89,7 +89,7 @@ def fibers_from_errors(
     sizes = {name: len(array) for name, array in arrays.items()}
     if len(set(sizes.values())) > 1:
         raise InputError("fibers", "one value for each fiber", f"sizes {sizes}")
-    checks.masses("mass", arrays["mass"])
+    checks.masses("mass", arrays["mass"].min(), arrays["mass"].sum())
     for name in sizes.keys() - {"mass"}:
         checks.probabilities(name, arrays[name])
     best, worst = 1 - arrays["least_error"], 1 - arrays["greatest_error"]

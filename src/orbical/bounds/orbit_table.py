@@ -90,9 +90,9 @@ class OrbitTable:
         orbits, labels = mass.shape
         if labels < 2:
             raise InputError("mass", "at least 2 labels (columns)", labels)
-        checks.masses("mass", mass)
         rows = as_array("mass", np.ascontiguousarray(mass))  # torch is fastest on short rows
         largest, smallest, total = rows.amax(1).numpy(), rows.amin(1).numpy(), rows.sum(1).numpy()
+        checks.masses("mass", smallest.min(), total.sum())
         keep = object.__setattr__  # the dataclass is frozen for its users, not for its own making
         keep(self, "mass", mass)
         keep(self, "orbit_mass", total)

@@ -87,7 +87,7 @@ def whole_numbers(name: str, value: ArrayLike, size: int, below: int | None = No
         raise InputError(name, "whole numbers", "names", remedy=hint)
     if array.dtype.kind not in "iubf":
         raise InputError(name, "whole numbers", f"dtype {array.dtype}")
-    if not (np.isfinite(array).all() and (array == np.floor(array)).all()):
+    if array.dtype.kind == "f" and not np.all(np.isfinite(array) & (array == np.floor(array))):
         raise InputError(name, "whole numbers", "fractions, NaN or infinity")
     array = array.astype(np.int64)
     low, high = int(array.min()), int(array.max())
@@ -97,11 +97,10 @@ def whole_numbers(name: str, value: ArrayLike, size: int, below: int | None = No
     return array
 
 
-def masses(name: str, value: Array) -> None:
-    """Check that masses are not negative and sum to 1."""
-    if value.min() < 0:
-        raise InputError(name, "masses >= 0", f"{value.min():g}")
-    total = float(value.sum())
+def masses(name: str, least: float, total: float) -> None:
+    """Check that masses, of which the least and the sum are given, are >= 0 and sum to 1."""
+    if least < 0:
+        raise InputError(name, "masses >= 0", f"{least:g}")
     if abs(total - 1) > SUM_TOLERANCE:
         raise InputError(
             name,
@@ -130,7 +129,7 @@ def sample_mass(mass: ArrayLike | None, size: int) -> Array:
     if mass is None:
         return np.full(size, 1 / size)
     weight = numbers("mass", mass, "sample", size)
-    masses("mass", weight)
+    masses("mass", weight.min(), weight.sum())
     return weight
 
 

@@ -243,9 +243,7 @@ def _interval_of_classwise_measure(name: str) -> Callable[[TableOutputs, TableSe
         mean = mapped_intervals(lambda part: part.mean(-1), found)
         beyond = (found.calibrated_high - found.calibrated).square().sum(-1).sqrt() / len(of_class)
         above = (mean.value - mean.calibrated - beyond).clamp(min=0)
-        limit = caution(
-            name, evidence_of_pairs(outputs.pair[1])
-        )  # of all classes, not of a single one
+        limit = caution(name, evidence_of_pairs(outputs.pair[1]))  # not of a single class
         method = "mean of the classes' intervals"
         return replace(mean, low=torch.minimum(mean.low, above), method=method, caution=limit)
 

@@ -124,9 +124,8 @@ def _draw_space_picture(panel: Axes, group: Group, some: Array) -> None:
     across /= np.linalg.norm(across)
     flat = size * (_FLAG - [0.25, 0.5])
     flag = flat[:, :1] * across + flat[:, 1:] * np.cross(out, across) + out * (shift == 0)
-    seen = (
-        _transformed(maps, flag)[..., [1, 2, 0]] @ look_from().T
-    )  # across, up, towards the viewer
+    # Across, up, towards the viewer.
+    seen = _transformed(maps, flag)[..., [1, 2, 0]] @ look_from().T
     depth = seen[..., 2].mean(1)
     near = (depth - depth.min()) / max(float(np.ptp(depth)), 1e-9)
     order, colors = np.argsort(depth), np.array(_colors_of_elements(maps))

@@ -101,9 +101,8 @@ def _esd_kernel_slopes(ordered, order, hits, room, gradient, n, SIZE: tl.constex
     there = places < n
     z = tl.load(ordered + places, there, other=float("nan"))
     d = tl.load(hits + places, there, other=0).to(tl.float64) - z.to(tl.float64)
-    since = _esd_kernel_reach(
-        ordered, places, z, n, -1
-    )  # samples of the same confidence before each
+    # Samples of the same confidence before each.
+    since = _esd_kernel_reach(ordered, places, z, n, -1)
     start = places - since
     own = tl.load(below + places, there, other=0.0)
     # Samples of one confidence have one sum: what lies before their run needs no look there.
