@@ -22,7 +22,10 @@ from mkdocs.structure.files import File
 from PIL import Image
 
 WEB = Path(__file__).resolve().parents[1] / "src" / "orbical" / "interface" / "web"
-FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
+# With the bracket before it and the punctuation after it, which would begin or end a line alone.
+FORMULA = re.compile(
+    r'(\(?)<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\2>([.,;:)]*)', re.DOTALL
+)
 
 
 AUDITS = Path(__file__).resolve().parents[1] / ".audits"  # of whoever ran them; not committed
@@ -269,13 +272,17 @@ def _with_named_dialog(text: str) -> str:
 
 
 def _mathml(found: re.Match[str]) -> str:
-    display = "block" if found[1] == "div" else "inline"
+    before, kind, source, after = found.groups()
+    display = "block" if kind == "div" else "inline"
     # Bars are paired, and double-struck letters are letters: browsers know no `mathvariant`.
-    latex = re.sub(r"\\([lr])([vV]ert)\b", _side, html.unescape(found[2]).strip())
+    latex = re.sub(r"\\([lr])([vV]ert)\b", _side, html.unescape(source).strip())
     latex = latex.replace(r"\mathbb E", "𝔼").replace(r"\mathbb R", "ℝ")
     slash = "<mo>&#x0002F;</mo>"
     formula = convert(latex, display=display).replace(slash, '<mo lspace="0" rspace="0">/</mo>')
-    return f'<div class="formula">{formula}</div>' if display == "block" else formula
+    if display == "block":
+        return f'{before}<div class="formula">{formula}</div>{after}'
+    whole = f'<span class="whole">{before}{formula}{after}</span>'
+    return whole if before or after else formula
 
 
 def _side(bar: re.Match[str]) -> str:

@@ -407,6 +407,7 @@ def test_formulas_are_mathematics_without_a_word_of_latex(built):
         assert text.count("<math") > least
         assert "arithmatex" not in text
         assert re.findall(r"<m[ion][^>]*>(\\\w+)<", text) == []
+        assert re.findall(r"</math>[.,;:)](?![.,;:)]*</span>)", text) == []  # would begin a line
 
 
 def test_a_reader_gets_from_the_first_page_to_the_last(built):
