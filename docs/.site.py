@@ -19,6 +19,7 @@ from urllib.parse import urljoin, urlsplit
 import numpy as np
 from latex2mathml.converter import convert
 from mkdocs.structure.files import File
+from mkdocs.utils import get_relative_url
 from PIL import Image
 
 WEB = Path(__file__).resolve().parents[1] / "src" / "orbical" / "interface" / "web"
@@ -59,6 +60,8 @@ OPTION = re.compile(  # so too: --keep, and -m
 ORDER = re.compile(r"<(pre|code|svg|math)\b.*?</\1>|<[^>]*>|\b([CDS])_(n|\d+)\b", re.DOTALL)
 # Long names of modules and files, whose parts a narrow screen puts on several lines.
 NAME = re.compile(r"(?<=>)(?:orbical\w*(?:\.\w+){2,}|\w+(?:/\w+){2,}\.py)(?=<)")
+# A page that a docstring names by its file.
+PAGE = re.compile(r"<code>docs/([\w/-]+\.md)</code>")
 IMAGE = re.compile(r'<img (?![^>]*class=)[^>]*src="([^":]+)"')
 MEMBERS = "members:\n"
 # What a package says of itself; a page of some of its members leaves that to the page of all.
@@ -160,9 +163,17 @@ def on_page_content(text: str, page: Any, files: Any, **_: Any) -> str:
             return found[0]
         return found[0].replace("<img ", '<img class="plot" ', 1)
 
+    def linked(found: re.Match[str]) -> str:
+        target = files.get_file_from_path(found[1])
+        if target is None:
+            return found[0]
+        return f'<a href="{get_relative_url(target.url, page.url)}">{found[0]}</a>'
+
     if MEMBERS in page.markdown and page.file.src_uri.count("/") > 1:
         text = PACKAGE.sub("", text, count=1)
     text = UNKNOWN.sub(r"\1", _with_links(text))
+    if page.file.src_uri.startswith("api/"):
+        text = PAGE.sub(linked, text)
     text = IMAGE.sub(marked, text)
     text = NAME.sub(lambda found: re.sub(r"[./](?!py$)", r"\g<0><wbr>", found[0]), text)
     text = text.replace("<th></th>", "<td></td>")  # a heading has words

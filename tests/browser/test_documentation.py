@@ -356,6 +356,8 @@ def test_see_also_is_a_list_of_links_and_private_bases_are_not_shown(built):
     for words in lists:
         assert words.count("<li><a ") == words.count("<li>")
     assert "#orbical.calibration.interval" in lists[0]  # on another page
+    text = (built / "api" / "calibration" / "intervals" / "index.html").read_text("utf-8")
+    assert '<a href="../../../intervals/"><code>docs/intervals.md</code></a>' in text
     text = (built / "api" / "calibration" / "metrics" / "index.html").read_text("utf-8")
     assert "<em>required</em>" not in text  # their signatures are made when the code runs
     pages = [page.read_text("utf-8") for page in built.glob("api/**/index.html")]
