@@ -136,7 +136,7 @@ def worst_case(
         ready_scan_units(recipe) as runner,
         scan_progress_bar(searches, 0, len(found), progress, "worst case", "searches") as advance,
     ):
-        _check_models(runner, scan)
+        check_models(runner, scan)
         for grid in _evaluated_grids(runner) if scan is None else _stored_grids(runner, scan):
             found[grid.model].append(_refined_grid(runner, grid, chart, starts, rounds, lipschitz))
             advance(len(grid.score))
@@ -359,7 +359,7 @@ def _coordinates(group: Group, chart: Chart | None, found: _Found) -> dict[str, 
     return held if chart is None else dict(zip(chart.names, found.coords.T, strict=True)) | held
 
 
-def _check_models(runner: Runner, scan: Scan | None) -> None:
+def check_models(runner: Runner, scan: Scan | None) -> None:
     """Refuse models whose outputs do not repeat, or are not those of the scan."""
     known = {} if scan is None else {entry.name: entry for entry in scan.record.models}
     for name, probe in runner.probes.items():
