@@ -78,6 +78,7 @@ def flips(
 
     Raises:
         InputError: if the orbit is not a circle or a line, or predictions are not classes.
+        ModelError: if a model does not repeat its outputs, or is not the one that was scanned.
 
     Example:
         >>> import orbical as ob
