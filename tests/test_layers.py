@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -272,7 +273,7 @@ def test_the_command_prints_the_same(tmp_path, monkeypatch):
     images, labels = ob.datasets.digits()
     (tmp_path / "layered.py").write_text(
         "import torch\nfrom orbical.zoo.group_cnn import GroupCNN\ntorch.manual_seed(0)\n"
-        "net = GroupCNN('cyclic:1', 10, 1, (4, 8)).eval()\n"
+        "net, other = (GroupCNN('cyclic:1', 10, 1, (4, 8)).eval() for _ in range(2))\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     torch.manual_seed(0)
@@ -283,8 +284,12 @@ def test_the_command_prints_the_same(tmp_path, monkeypatch):
     )  # fmt: skip
     _register()
     words = ["why", str(scan.path), "-m", "net=layered:net", "--figure", str(tmp_path / "why.png")]
-    printed = CliRunner().invoke(app, [*words, "--json"])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".* not the one that was scanned")
+        printed = CliRunner().invoke(app, [*words, "--json"])
     assert printed.exit_code == 0, printed.output
+    with pytest.warns(UserWarning, match="model 'net' is not the one that was scanned"):
+        CliRunner().invoke(app, ["why", str(scan.path), "-m", "net=layered:other"])
     options = {"group": "cyclic:4", "task": "classification", "preprocess": "symmetric"}
     found = layer_errors(net, images[:32], **options)
     assert json.loads(printed.output)["share"] == pytest.approx(found.share.tolist(), abs=1e-3)

@@ -261,10 +261,21 @@ def real_number(argument: str, value: object, within: Range = "", what: str = "a
 
     >>> real_number("level", 0.95, "in (0, 1)")
     0.95
+    >>> real_number("level", 95, "in (0, 1)")
+    Traceback (most recent call last):
+    orbical.errors.InputError: level: expected a number in (0, 1), got 95; did you mean 0.95?
     """
     if not _is_finite(value) or not _WITHIN[within](value):
-        raise InputError(argument, f"{what} {within}".rstrip(), repr(value))
+        remedy = ""
+        if within.startswith("in") and _is_finite(value) and value > 1:
+            remedy = if_percent(value, _WITHIN[within])
+        raise InputError(argument, f"{what} {within}".rstrip(), repr(value), remedy=remedy)
     return value
+
+
+def if_percent(value: float, allows: Callable[[float], bool]) -> str:
+    """Return the remedy for a share that was given in percent, if it is allowed as one."""
+    return f"did you mean {value / 100:.4g}?" if allows(value / 100) else ""
 
 
 _LARGEST = sys.float_info.max  # a constant: torch 2.5 cannot compile the attribute

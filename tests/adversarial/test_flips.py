@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.errors import InputError
+from orbical.errors import InputError, ModelError
 
 ANGLES = torch.tensor([20.0, 50.0, 80.0])
 
@@ -49,6 +49,11 @@ def test_flips_are_refined_to_the_exact_angle(points):
         assert near == pytest.approx(exact, abs=7.5 + 1e-9)
     assert {flip.width for flip in coarse} == {15.0}
     assert {flip.width for flip in fine} == {15.0 / 2**20}
+
+
+def test_another_model_than_the_one_that_was_scanned_is_refused(points):
+    with pytest.raises(ModelError, match="'sector': expected the outputs of the scan for its fir"):
+        ob.flips(scanned(points), models=lambda points: -sector(points))
 
 
 def test_classes_before_and_after_and_the_nearest_sample_of_the_class(points):

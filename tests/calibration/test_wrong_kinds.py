@@ -81,6 +81,12 @@ def test_a_path_stands_for_the_outputs_in_its_file(kind: type, tmp_path: Path) -
         calibration.measure_table(kind("run.zarr"))
 
 
+def test_standard_deviations_in_a_file_are_to_be_squared(tmp_path: Path) -> None:
+    np.savez(tmp_path / "out.npz", mean=np.zeros(9), std=np.ones(9), target=np.ones(9))
+    with pytest.raises(InputError, match=r"got mean, std, target; save std\*\*2 as variance"):
+        calibration.measure_table(tmp_path / "out.npz")
+
+
 def test_outputs_without_labels_are_refused() -> None:
     with pytest.raises(InputError, match=r"outputs: expected .*labels.*missing"):
         calibration.measure_table({"probs": np.full((4, 2), 0.5)})

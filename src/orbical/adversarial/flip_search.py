@@ -15,7 +15,7 @@ from ..groups import Array, Chart, chart_of
 from ..scanning import Recipe, Runner, ready_scan_units
 from ..store import FINISHED, Scan, arrays_of, row_runs
 from .descent import Objective
-from .worst_cases import search_recipe, searched_scan
+from .worst_cases import check_searched_models, search_recipe, searched_scan
 
 _ROWS = 1024
 
@@ -78,6 +78,7 @@ def flips(
 
     Raises:
         InputError: if the orbit is not a circle or a line, or predictions are not classes.
+        ModelError: if a model does not repeat its outputs, or is not the one that was scanned.
 
     See Also:
         orbical.worst_case: The element that hurts a model most.
@@ -156,6 +157,7 @@ def _refined_flips(
     )
     own = [flip for flip in found if flip.model in named]
     with ready_scan_units(recipe) as runner:
+        check_searched_models(runner, scan)
         samples = sorted({flip.sample for flip in own})
         batch = concatenate([read_rows(recipe.samples, slice(n, n + 1)).inputs for n in samples])
         batch = to_device(batch, runner.sweep.device)

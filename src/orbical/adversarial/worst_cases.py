@@ -139,10 +139,9 @@ def worst_case(
         ready_scan_units(recipe) as runner,
         scan_progress_bar(searches, 0, len(found), progress, "worst case", "searches") as advance,
     ):
-        _check_searched_models(runner, scan)
-        for grid in (
-            _grids_to_search(runner) if scan is None else _stored_grids_to_search(runner, scan)
-        ):
+        check_searched_models(runner, scan)
+        grids = _grids_to_search(runner) if scan is None else _stored_grids_to_search(runner, scan)
+        for grid in grids:
             found[grid.model].append(
                 _refined_worst_cases(runner, grid, chart, starts, rounds, lipschitz)
             )
@@ -366,7 +365,7 @@ def _coordinates(group: Group, chart: Chart | None, found: _Found) -> dict[str, 
     return held if chart is None else dict(zip(chart.names, found.coords.T, strict=True)) | held
 
 
-def _check_searched_models(runner: Runner, scan: Scan | None) -> None:
+def check_searched_models(runner: Runner, scan: Scan | None) -> None:
     """Refuse models whose outputs do not repeat, or are not those of the scan."""
     known = {} if scan is None else {entry.name: entry for entry in scan.record.models}
     for name, probe in runner.probes.items():

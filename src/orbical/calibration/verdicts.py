@@ -8,7 +8,7 @@ from typing import Any
 
 from .._numpy import as_numpy
 from .._text import number, percent
-from ..errors import InputError, real_number
+from ..errors import InputError, if_percent, real_number
 from .intervals.levels import checked_level
 
 __all__ = ["Verdict", "error_finding", "error_verdict", "judge"]
@@ -116,12 +116,12 @@ def measure_limit(argument: str, limit: Any, bounds: tuple[float, float] | None)
     chosen = float(real_number(argument, limit))
     if bounds is None or bounds[0] <= chosen <= bounds[1]:
         return chosen
-    meant = bounds[0] <= chosen / 100 <= bounds[1]
+    low, high = bounds
     raise InputError(
         argument,
-        f"a number in [{number(bounds[0])}, {number(bounds[1])}]",
+        f"a number in [{number(low)}, {number(high)}]",
         number(chosen),
-        remedy=f"did you mean {number(chosen / 100)}?" if meant else "",
+        remedy=if_percent(chosen, lambda share: low <= share <= high),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -60,6 +61,7 @@ def why(
     from ..adversarial import searched_scan
     from ..advice import cause
     from ..data import Samples, preprocessing_of_scan, read_rows
+    from ..predictors import as_predictor
     from ..store import load
     from ..testing import layer_errors
 
@@ -80,6 +82,9 @@ def why(
     found = layer_errors(
         source, inputs, layers=layer or None, elements=elements, samples=samples, **settings
     )
+    entry = next((one for one in scan.record.models if one.name == name), None)
+    if entry is not None and entry.is_known_not_to_be(as_predictor(source).fingerprint()):
+        warnings.warn(f"model {name!r} is not the one that was scanned", stacklevel=2)
     origin = None
     if train is not None:
         parts = (arguments.load_data(train, **arguments.image_options(size)), content)

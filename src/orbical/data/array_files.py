@@ -116,11 +116,14 @@ def read_outputs(path: Path) -> dict[str, Any]:
         if set(names) <= arrays.keys():
             given = {name: arrays[name] for name in names}
             return _mean_and_variance_of_file(given, path) if "target" in given else given
+    deviation = next((name for name in ("std", "sigma", "stddev") if name in arrays), None)
     raise InputError(
         path,
         "logits or probs, and labels; or mean, variance and target",
         ", ".join(sorted(arrays)) or "nothing",
-        remedy="save them in the file under these names",
+        remedy=f"save {deviation}**2 as variance"
+        if deviation
+        else "save them in the file under these names",
     )
 
 

@@ -346,8 +346,7 @@ class LiveModels:
             self.warnings.append("models cannot run: the scan stores no inputs; pass them as data")
         entries = {entry.name: entry for entry in self.scan.record.models}
         for name, predictor in self.models.items():
-            known, given = entries[name].fingerprint, predictor.fingerprint()
-            other = bool(known and given and known != given)
+            other = entries[name].is_known_not_to_be(predictor.fingerprint())
             if other or not self._answers_alike(name, entries[name]):
                 self.warnings.append(f"model {name!r} is not the one that was scanned")
 

@@ -100,6 +100,10 @@ class ModelEntry:
     deterministic: bool
     probe: list[float]
 
+    def is_known_not_to_be(self, fingerprint: str | None) -> bool:
+        """Check whether a fingerprint is of other weights; functions have none."""
+        return bool(self.fingerprint and fingerprint and self.fingerprint != fingerprint)
+
     def reproduced_by(self, outputs: Sequence[float] | np.ndarray) -> bool:
         """Check whether outputs on the same few inputs are those of the model, up to rounding.
 
