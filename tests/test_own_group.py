@@ -149,3 +149,32 @@ def test_the_guide_shows_the_example_as_it_is():
     shown = [piece.split("```")[0].rstrip() for piece in page.split("```python\n")[1:]]
     assert len(shown) >= 3
     assert all(piece in source for piece in shown)
+
+
+@pytest.fixture(scope="module")
+def fast(own):
+    """Momenta, and whether the energy of their sum is large, as classes."""
+    momenta = own.decays(40, seed=1)[0]
+    return momenta, (momenta[:, :, 0].sum(1) > 1.0).long()
+
+
+def test_a_test_of_a_model_runs_as_the_guide_says(own, fast):
+    options = {"group": "boosts:2:17", "task": own.FourMomentum()}
+    ob.testing.assert_equivariant(own.Covariant().double(), fast[0].double(), **options)
+    with pytest.raises(AssertionError, match="rapidity"):
+        ob.testing.assert_equivariant(own.Plain(), fast[0], **options)
+
+
+def test_layers_causes_and_bounds_take_an_action_of_ones_own(own, fast):
+    group, action = "boosts:2:5", own.FourVectors()
+    errors = ob.testing.layer_errors(own.Plain(), fast[0], group=group, task=own.FourMomentum())
+    assert errors.total > 0
+
+    def threshold(momenta):
+        energy = momenta[:, :, 0].sum(1)
+        return torch.stack([1.0 - energy, energy - 1.0], 1)
+
+    task = ob.tasks.Classification(action)
+    assert ob.advice.cause(threshold, fast, fast, group=group, task=task).sentence
+    found = ob.bounds.compare_groups(fast, [group], action=action)
+    assert [row["group"] for row in found.rows()] == ["trivial", group]

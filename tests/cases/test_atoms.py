@@ -290,6 +290,40 @@ def test_an_equivariant_network_of_e3nn_passes_and_a_plain_one_fails():
     assert worst[1] > 1e-2
 
 
+@pytest.mark.parametrize("single", [False, True])
+def test_forces_that_a_perfect_crystal_makes_zero_are_equivariant(single):
+    """Their rounding is as large as they are."""
+
+    class Rounded(EMT):
+        def calculate(self, *given, **named):
+            super().calculate(*given, **named)
+            noise = 1e-6 * np.sin(1e4 * self.atoms.positions) if single else 0.0
+            self.results["forces"] = self.results["forces"] + noise
+
+    crystal = [bulk("Cu", cubic=True)]
+    task = ob.tasks.Atoms("energy,forces")
+    scan = ob.scan(Rounded(), crystal, group="translations3d:1:1", task=task, progress=False)
+    energy, forces = ob.nero.violations(scan)
+    assert energy.equivariant
+    assert forces.equivariant
+    assert forces.relative > 0.1
+    assert str(forces).endswith(" eV/Å")
+    if not single:
+        ob.testing.assert_equivariant(EMT(), crystal, group="o3:4", task="atoms")
+
+
+def test_small_forces_hide_no_violation():
+    def model(batch):
+        off = torch.tensor([2e-5, 0.0, 0.0], dtype=batch["pos"].dtype)
+        return {"forces": 1e-4 * batch["pos"] + off}
+
+    task = ob.tasks.Atoms("forces")
+    scan = ob.scan(model, few(), group="rotations3d:8", task=task, progress=False)
+    assert not ob.nero.violations(scan)[0].equivariant
+    with pytest.raises(AssertionError, match="not equivariant"):
+        ob.testing.assert_equivariant(model, few(), group="rotations3d:8", task=task)
+
+
 def test_a_large_energy_hides_no_broken_forces():
     """The energy is right and a million times the forces, which are wrong by a tenth."""
 

@@ -10,7 +10,7 @@ import torch
 from .._text import percent
 from ..calibration import bounded_mean_interval, checked_level
 from ..errors import InputError, whole_number
-from ..groups import Group, as_group, trivial
+from ..groups import Group, as_group, identity_of
 from ..scanning import scan
 from ..store import arrays_of
 from ..tasks import Task, as_task
@@ -123,7 +123,7 @@ def cause(
     nearest, covered = _nearest_training_samples(known, inputs[chosen], group, task)
     there = np.unique(nearest[covered])
     trained = np.full(len(known), np.nan)
-    trained[there] = wrong_at(known[there], truth[there], trivial())[:, 0]
+    trained[there] = wrong_at(known[there], truth[there], identity_of(group))[:, 0]
     of_neighbors = np.where(covered, trained[nearest], np.nan)
     lost = wrong - wrong[:, [group.identity]]
     error = (1 - level) / max(1, len(group) - 1)

@@ -12,7 +12,7 @@ from .._arrays import ArrayLike, as_numpy
 from .._text import in_column, percent
 from ..actions import ActionTree
 from ..errors import InputError
-from ..groups import Group, as_group, trivial
+from ..groups import Group, as_group, identity_of
 from . import table_checks as checks
 from .classification_bounds import forced_overconfidence
 from .matching import match_orbits
@@ -241,7 +241,8 @@ def compare_groups(
     p = np.linspace(0, 1, 101) if confidence is None else np.asarray(confidence, dtype=np.float64)
     both: dict[str, Any] = {"action": action, "mass": mass}
     search: dict[str, Any] = {"level": level, "progress": progress, **both}
-    candidates = {BASELINE: trivial()} | {name: as_group(each) for name, each in groups.items()}
+    others = {name: as_group(each) for name, each in groups.items()}
+    candidates = {BASELINE: identity_of(next(iter(others.values())))} | others
     found = []
     for name, group in candidates.items():
         orbits = match_orbits(x, group, tolerance=tolerance, action=action)

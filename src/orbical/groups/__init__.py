@@ -13,7 +13,7 @@ from .charts import Chart, chart_of, register_chart
 from .group import PLACES, Elements, Group, Layout
 from .group_names import CATALOG, as_group, groups_moving, parse, register
 from .group_parts import OF_OUTPUTS, PARTS, Array, Part, homogeneous, register_part, signed_columns
-from .making import plane_turns, product
+from .making import identity_of, plane_turns, product
 from .own_groups import from_matrices, from_parts, with_classes
 from .plane import *
 from .point_groups import *

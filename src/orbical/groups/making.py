@@ -150,6 +150,16 @@ def make_group(
     return dataclasses.replace(group, identity=identity)
 
 
+def identity_of(group: Group) -> Group:
+    """Return the identity of a group alone, with the parts that actions on that group read.
+
+    >>> from .plane import rotations
+    >>> identity_of(rotations(8)).parts["plane"].shape
+    (1, 3, 3)
+    """
+    return make_group(group.spec, {**group[group.identity].parts})
+
+
 def window_group(
     spec: str,
     coords: Mapping[str, Array],

@@ -12,7 +12,7 @@ from .._arrays import as_numpy
 from ..errors import InputError, whole_number
 from ..groups import Group
 from ..store import Scan, ScanArrays, arrays_of
-from ..tasks import SYMBOLS, UNITS, Quantities, display_name, quantity_rounding
+from ..tasks import SMALL, SYMBOLS, UNITS, Quantities, display_name, quantity_rounding
 
 SINGLE = 1e-4
 """The largest relative violation that is attributed to rounding in single precision; for energies,
@@ -68,13 +68,16 @@ class Violation:
     @property
     def equivariant(self) -> bool:
         """Whether the largest violation is attributed to rounding in single precision."""
-        return self.relative <= SINGLE
+        vanishes = self.size is not None and self.largest <= SINGLE * SMALL[self.quantity]
+        return self.relative <= SINGLE or vanishes
 
     @property
     def finding(self) -> str:
         """What was found of the quantity, in words."""
         quality = "equivariant"
-        amount = f"{self.largest:.2g} {self.unit} ({self.relative:.2g} of the size)"
+        amount = f"{self.largest:.2g} {self.unit}"
+        if self.relative <= SINGLE or not self.equivariant:  # else the size is rounding, too
+            amount += f" ({self.relative:.2g} of the size)"
         if self.size is None:
             quality = "invariant"
             amount = f"{self.relative:.2g} eV per atom ({self.largest:.2g} {self.unit})"
@@ -180,11 +183,11 @@ def rounding_of_models(arrays: ScanArrays, name: str) -> list[float]:
     source = f"consensus_{quantity}" if f"consensus_{quantity}" in arrays else quantity
     found = []
     for model in range(len(arrays.models)):
-        size = 1.0  # of energies, whose zero is arbitrary
+        size = SMALL[quantity]
         if quantity != "energy":
             values = arrays.read(source, model=model)
             values = values[np.isfinite(values)]
-            size = float(np.sqrt(np.square(values).sum() / max(values.size, 1)))
+            size = max(size, float(np.sqrt(np.square(values).sum() / max(values.size, 1))))
         energy = arrays.read("energy", model=model) if "energy" in arrays else np.full(1, np.pi)
         single = np.array_equal(energy, energy.astype(np.float32), equal_nan=True)
         found.append(max(SINGLE * size, double) if single else double)

@@ -27,7 +27,7 @@ from .flow import Flow
 from .key_points import COCO_EDGES, COCO_SIGMAS, COCO_SWAPS, KeyPoints
 from .multilabel import MultiLabel
 from .point_classification import PointClassification
-from .quantities import UNITS, Quantities, quantity_rounding
+from .quantities import SMALL, UNITS, Quantities, quantity_rounding
 from .reading import read_class_names
 from .regression import Mixed, Regression
 from .segmentation import Segmentation

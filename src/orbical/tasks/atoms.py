@@ -17,7 +17,7 @@ from ..actions import ActionTree, Points, Rows, Trivial, Vectors
 from ..errors import InputError, unknown_name
 from ..groups import Elements
 from . import reading
-from .quantities import MEASURES, PER_ATOM, SHAPES, UNITS, Quantities, shaped_quantity
+from .quantities import MEASURES, PER_ATOM, SHAPES, SMALL, UNITS, Quantities, shaped_quantity
 from .structures import display_name, read_structures, structure_names
 from .task import Reader, Results, Task, Variable, per_element, per_sample
 
@@ -236,8 +236,9 @@ class Atoms(Task):
     def scale(self, answers: Tensor) -> Tensor:
         """Return the largest entry of each quantity, so that energies do not hide the forces."""
         blocks = self._output.split(answers.nan_to_num(0.0))
+        largest = {name: block.abs().max().clamp_min(SMALL[name]) for name, block in blocks.items()}
         return self._output.join(
-            {name: block.abs().max().expand_as(block) for name, block in blocks.items()}
+            {name: largest[name].expand_as(block) for name, block in blocks.items()}
         )
 
     def parts(self, answers: Tensor) -> dict[str, Tensor]:

@@ -36,6 +36,11 @@ MEASURES = {
     "dipole": "dipole difference",
     "stress": "root mean square stress difference",
 }
+SMALL = {"energy": 1.0, "forces": 0.1, "dipole": 0.1, "stress": 1e-3}
+"""The size of every quantity, in its unit, below which errors are relative to this size instead.
+The zero of an energy is arbitrary, and a symmetry can make all the others zero up to rounding, as
+the forces on the atoms of a perfect crystal."""
+
 _FIXED = {"energy": 1, "dipole": 3, "stress": 9}
 _VOIGT = (0, 5, 4, 5, 1, 3, 4, 3, 2)
 

@@ -15,7 +15,7 @@ from .._trees import Tree, leaves, tree_map
 from ..actions import check_group
 from ..data import Samples
 from ..errors import InputError, ModelError, real_number, whole_number
-from ..groups import Elements, Group, as_group, trivial
+from ..groups import Elements, Group, as_group, identity_of
 from ..predictors import as_predictor
 from ..scanning import Sweep, refuse_faults_of_pass
 from ..tasks import Task, as_task
@@ -121,7 +121,7 @@ def equivariance_error(
         if bool((task.input.defect(group, x) > 0).any()):
             back = task.input.move(group.inverse(), task.input.apply(group, x))
             joined = tree_map(lambda leaf: leaf.flatten(0, 1), back)
-            restored = run(trivial(), batch_size=batch_size).answers(joined, "model")
+            restored = run(identity_of(group), batch_size=batch_size).answers(joined, "model")
     refuse_faults_of_pass("model", task.faults(outputs), group, x)
     predictions = task.primary(outputs)
     upright = predictions[group.identity]

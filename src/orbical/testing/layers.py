@@ -18,7 +18,7 @@ from .._trees import Tree, leaves, tree_map
 from ..actions import Images, Periodic, Volumes, flat_actions
 from ..data import checked_preprocessing
 from ..errors import InputError, unknown_name, whole_number
-from ..groups import Elements, Group, trivial
+from ..groups import Elements, Group, identity_of
 from ..predictors import as_predictor
 from ..scanning import Sweep, refuse_faults_of_pass
 from ..tasks import Task
@@ -194,7 +194,7 @@ def layer_errors(
     device = next(leaves(x)).device
     with predictor.ready(device):
         prepare = checked_preprocessing(preprocess, x)
-        sweep = Sweep({"model": predictor}, trivial(), task, device, count, prepare)
+        sweep = Sweep({"model": predictor}, identity_of(group), task, device, count, prepare)
 
         def run(inputs: Tree) -> Tensor:
             outputs = sweep.answers(inputs, "model")
