@@ -287,6 +287,8 @@ def test_a_part_of_a_group_is_closed_where_all_its_products_are_in_it(spec):
         some = dataclasses.replace(
             whole,
             parts=whole[chosen].parts,
+            weights=whole.weights[chosen],
+            coords={name: values[chosen] for name, values in whole.coords.items()},
             count=len(chosen),
             identity=int(np.flatnonzero(chosen == whole.identity)[0]),
         )

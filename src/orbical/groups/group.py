@@ -144,6 +144,16 @@ class Group(Elements):
     identity: int = 0
     closed: bool = False
 
+    def __post_init__(self) -> None:
+        for name, values in {**self.parts, "weights": self.weights, **self.coords}.items():
+            if len(values) != self.count:
+                raise InputError(
+                    name,
+                    f"one for each of {self.count} elements",
+                    f"{len(values)}",
+                    remedy="make groups by orbical.groups.from_parts, which fills in the rest",
+                )
+
     def __repr__(self) -> str:
         return f"Group({self.spec!r}, {self.count} elements)"
 
