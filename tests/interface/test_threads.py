@@ -7,14 +7,14 @@ import threading
 import numpy as np
 import pytest
 import torch
-from orbical.interface.session.request import Request
 
 from orbical._threads import in_threads
 from orbical.interface import open_session
 from orbical.interface.selection import Selection
 from orbical.interface.session import element_columns, subset_curves
 from orbical.interface.session.calibration_plots import calibration_along
-from orbical.interface.session.subset_curves import prepare_measures, subset_spread
+from orbical.interface.session.subset_curves import prepare_subset_measures, subset_spread
+from orbical.interface.session.subset_request import Request
 
 
 @pytest.fixture
@@ -68,8 +68,8 @@ def test_curves_are_the_same_bits_for_any_number_of_threads(
         view = open_session(folder / "digits.zarr").scan_view()
         request = Request(view, Selection(filter=clauses, reference="truth"))
         names = [one.name for one in view.metrics.values() if not one.per_sample]
-        prepare_measures(request.subset, names)
-        found = [subset_curves.measures_over(request.subset, name) for name in names]
+        prepare_subset_measures(request.subset, names)
+        found = [subset_curves.subset_measures(request.subset, name) for name in names]
         answers = [subset_spread(request), *calibration_along(request)]
         return [*found, *(arrays for _, arrays in answers)], [about for about, _ in answers]
 

@@ -316,7 +316,7 @@ class FilterTexts:
 def texts_matching_filter(texts: FilterTexts, words: Sequence[str]) -> Array:
     """Return which texts contain one of the words, `[N]`, whatever their case.
 
-    >>> texts_matching_filter(Texts.of(["A cat", "Dogs", "catfish"]), ["CAT"]).tolist()
+    >>> texts_matching_filter(FilterTexts.of(["A cat", "Dogs", "catfish"]), ["CAT"]).tolist()
     [True, False, True]
     """
     kept = np.zeros(len(texts.starts), bool)
