@@ -112,6 +112,17 @@ def test_a_label_that_fails_everywhere_is_compared_with_others():
     assert "elsewhere" not in found[0].sentence
 
 
+def test_what_all_samples_suffer_is_judged_however_much_their_labels_differ():
+    """Ten labels too small to be confirmed took all ten places, and nothing was found."""
+    data = world(300, 1, group="rotations:12")
+    labels = np.arange(300) % 15
+    chance = np.where(labels % 2 == 0, 0.95, 0.25)[:, None] * np.where(np.arange(12) > 0, 1, 0.3)
+    data["correct"][0] = np.random.default_rng(1).random((300, 12)) >= chance
+    data = data.assign_coords(label=("sample", labels, {"meaning": "truth"}))
+    (found,) = ob.nero.failures(data, by="label")
+    assert (found.column, found.elements) == ("", tuple(range(1, 12)))
+
+
 def test_arcs_go_past_zero():
     data = world(1000, 3)
     late = np.r_[22:24, 0:3]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import overload
 
@@ -173,7 +174,8 @@ def failures(
             fail do fail.
         clusters: the number of clusters of the inputs (k-means), as further subsets; the scan must
             store its inputs, `keep="inputs"`.
-        most: how many failures to judge, for each model.
+        most: how many failures to judge, for each model. If none of them is confirmed or is about
+            all samples, the positions at which all samples together fail most are judged, too.
         level: the probability that no confirmed failure is due to chance.
         seed: seed of the halves.
 
@@ -222,10 +224,15 @@ def failures(
     shared, error = _shared(searched), (1 - level) / len(arrays.models)
     judged_failures: list[Failure] = []
     for model in range(len(arrays.models)):
-        candidates = [
-            *_search_failures(_sums_of_failures(arrays, model, searched), shared, arrays, most)
-        ]
-        judged_failures += _judge_failures(arrays, model, candidates, [*subsets], judged, error)
+        sums = _sums_of_failures(arrays, model, searched)
+        candidates = [*_search_failures(sums, shared, arrays, most)]
+        judge = partial(_judge_failures, arrays, model, names=[*subsets], members=judged)
+        of_model = [*judge(candidates, error=error)]
+        if not any(one.confirmed for one in of_model) and all(subset for subset, _ in candidates):
+            # Small subsets can stand out more than what all samples suffer together.
+            everything = [*_search_failures(sums[:, :1], shared[:1, :1], arrays, 1)]
+            of_model += judge(everything, error=error / 2 ** len(candidates))
+        judged_failures += of_model
     ranked = sorted(judged_failures, key=lambda one: -one.excess)
     return Failures(
         tuple(one for one in ranked if one.confirmed),
