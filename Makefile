@@ -147,7 +147,8 @@ $(DEMO_READY): pyproject.toml constraints.txt
 $(PEERS_READY): pyproject.toml constraints.txt
 	@$(PYTHON) -m venv $(PEERS)
 	@echo "Installing the libraries to compare with into $(PEERS)"
-	@$(PEERS)/bin/python tools/install_packages.py -c constraints.txt -e '.[benchmarks,cluster,remote]' hypothesis pytest pytest-timeout
+	@$(PEERS)/bin/python tools/install_packages.py -c constraints.txt -e '.[benchmarks,cluster,remote]' \
+		hypothesis pytest pytest-timeout 'triton; platform_system == "Linux"'
 	@touch $(PEERS_READY)
 
 $(WEB_READY): package.json package-lock.json
