@@ -27,7 +27,7 @@ def without_mlxtend(monkeypatch):
 @pytest.fixture
 def without_figures(monkeypatch):
     """Figures take most of the time of a small demo."""
-    return lambda: monkeypatch.setattr(find_demo("digits"), "figures_of", lambda scan: {})
+    return lambda: monkeypatch.setattr(find_demo("digits"), "digits_figures", lambda scan: {})
 
 
 def test_the_demo_prints_a_table_and_leaves_a_scan_and_figures(orbical, without_figures, tmp_path):

@@ -33,6 +33,6 @@ def test_it_scans_three_networks_and_draws_them(options):
 
 def test_without_e3nn_two_networks_remain(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "e3nn.o3", None)
-    models = find_demo("points")._models(None)
+    models = find_demo("points")._points_models(None)
     assert [*models] == ["plain", "augmented"]
     assert "invariant skipped" in capsys.readouterr().out
