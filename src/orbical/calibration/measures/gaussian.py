@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike, as_floating, callers_level
-from ...errors import InputError
+from ...errors import InputError, with_usage
 from ..pairs.pairs_and_weights import (
     at_least_pairs,
     check_finite,
@@ -177,6 +177,7 @@ def gaussian_whitened(error: Tensor, variance: Tensor, full: bool) -> tuple[Tens
     return white.square().sum(-1), 2 * factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
+@with_usage()
 def gaussian_nll(
     mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, weights: ArrayLike | None = None
 ) -> Tensor:
@@ -231,6 +232,7 @@ def gaussian_nll_of(distance: Tensor, log_determinant: Tensor, width: int) -> Te
     return 0.5 * (distance + log_determinant + width * math.log(2 * math.pi))
 
 
+@with_usage()
 def gaussian_crps(
     mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, weights: ArrayLike | None = None
 ) -> Tensor:
