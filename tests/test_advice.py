@@ -353,9 +353,9 @@ def test_views_in_which_a_detector_finds_nothing_are_passed_on():
     assert float(found["answered"][0, 3]) < float(others) - 0.1
 
 
-def test_atoms_have_no_labels_to_advise_on():
+def test_atoms_without_their_truth_are_not_advised_on():
     data = overconfident(60).drop_vars(["score", "correct"]).assign_attrs(task="atoms")
-    with pytest.raises(InputError, match="expected labels, got a scan of atoms without any"):
+    with pytest.raises(InputError, match=r"with the truth, .* got a scan of atoms without it"):
         ob.advise(data)
 
 

@@ -310,3 +310,8 @@ QUESTIONS = [(f"Which is {number}?", ["0", "1", "2", "3"], "B") for number in ra
 def test_data_that_a_group_does_not_fit_are_answered_with_what_fits(data, group, task, words):
     with pytest.raises(InputError, match=words):
         ob.scan(len, data, group=group, task=task, progress=False)
+
+
+def test_arrays_of_a_scan_are_in_its_data(net):
+    with pytest.raises(InputError, match=r"read scan\.data\['score'\]"):
+        scanned(net)["score"]

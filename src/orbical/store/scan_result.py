@@ -6,14 +6,14 @@ import math
 import warnings
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from .._imports_and_paths import as_path
 from .._lazy import xr
 from .._text import counted
-from ..errors import StoreError
+from ..errors import InputError, StoreError
 from .file_access import explained_store_errors
 from .layout import read_group
 from .record import Json
@@ -163,6 +163,10 @@ class Scan:
             f"the scan is {self.share_done:.0%} done; the numbers are those of the finished "
             "samples, which may differ between models"
         )
+
+    def __getitem__(self, name: object) -> NoReturn:
+        """Say where the arrays are."""
+        raise InputError("scan", problem="has no items", remedy=f"read scan.data[{name!r}]")
 
     def info(self) -> Json:
         """Return what was scanned and how, in plain values, with what is done and what failed."""
