@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .._numpy import as_numpy
+from .._warnings import warn
 from ..errors import InputError
 from .group import Elements, Group, Layout
 from .group_parts import DIMENSIONS, Array, clean_group_matrices, group_part, homogeneous
@@ -236,7 +236,7 @@ def with_classes(
     moving = dataclasses.replace(group, parts={**group.parts, "classes": orders})
     closed = group.closed and is_closed(moving)
     if group.closed and not closed:
-        warnings.warn(_contradiction_of_own_group(group, orders), stacklevel=2)
+        warn(_contradiction_of_own_group(group, orders))
     return dataclasses.replace(moving, closed=closed)
 
 

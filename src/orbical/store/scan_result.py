@@ -13,6 +13,7 @@ import numpy as np
 from .._imports_and_paths import as_path
 from .._lazy import xr
 from .._text import counted
+from .._warnings import warn
 from ..errors import InputError, StoreError
 from .file_access import explained_store_errors
 from .layout import read_group
@@ -196,11 +197,10 @@ def _warn_of_lost_flags_of_scan(store: Store) -> None:
 
     lost = units_without_mark(store)
     if lost:
-        warnings.warn(
+        warn(
             f"{store.name}: {len(lost)} units have results but no valid mark of this scan that "
             f"they are finished, and are read as missing ({store.unit_name(*lost[0])}); run the "
             f"same scan again, or call them unfinished with: orbical info --repair {store.path}",
-            stacklevel=4,
         )
 
 

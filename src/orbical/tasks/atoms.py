@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -13,6 +12,7 @@ from torch.nn.functional import pad
 
 from .._ragged import to_padded
 from .._trees import Tree
+from .._warnings import warn
 from ..actions import ActionTree, Points, Rows, Trivial, Vectors
 from ..errors import InputError, unknown_name
 from ..groups import Elements
@@ -102,10 +102,9 @@ class Atoms(Task):
         wanted = {name: truth[name] for name in self.quantities if truth.get(name) is not None}
         rows = self._row(wanted, inputs["mask"]) if wanted else None
         if wanted and self.chosen not in wanted:
-            warnings.warn(
+            warn(
                 f"the truth has {', '.join(wanted)} but not the score {self.chosen}, and is not "
                 f"used; pass score={next(iter(wanted))!r} to score by it",
-                stacklevel=4,
             )
             return inputs, None
         return inputs, rows
