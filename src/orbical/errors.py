@@ -171,9 +171,9 @@ def with_usage(
         def run(*args: _P.args, **options: _P.kwargs) -> _R:
             try:
                 return function(*args, **options)
-            except TypeError:
+            except (TypeError, InputError):  # which what a function hands on raises elsewhere
                 check(args, options)
-                raise  # from within the function
+                raise
 
         def check(args: tuple[object, ...], options: dict[str, object]) -> None:
             try:
