@@ -313,5 +313,5 @@ def test_data_that_a_group_does_not_fit_are_answered_with_what_fits(data, group,
 
 
 def test_arrays_of_a_scan_are_in_its_data(net):
-    with pytest.raises(InputError, match=r"read scan\.data\['score'\]"):
+    with pytest.raises(InputError, match=r"arrays are in scan\.data\['score'\]"):
         scanned(net)["score"]

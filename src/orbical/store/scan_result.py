@@ -167,7 +167,8 @@ class Scan:
 
     def __getitem__(self, name: object) -> NoReturn:
         """Say where the arrays are."""
-        raise InputError("scan", problem="has no items", remedy=f"read scan.data[{name!r}]")
+        where = f"scan.data[{name!r}]" if isinstance(name, str) else "scan.data"
+        raise InputError("scan", problem="has no items", remedy=f"its arrays are in {where}")
 
     def info(self) -> Json:
         """Return what was scanned and how, in plain values, with what is done and what failed."""
