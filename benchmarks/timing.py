@@ -96,7 +96,7 @@ def show(duration: float) -> str:
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
         if duration >= size:
             return f"{duration / size:.3g} {unit}"
-    return f"{duration / 1e-6:.3g} us"
+    return f"{duration / 1e-6:.3g} µs"
 
 
 def extra_megabytes(function: Callable[[], Any]) -> float:

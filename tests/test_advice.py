@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -353,9 +354,9 @@ def test_views_in_which_a_detector_finds_nothing_are_passed_on():
     assert float(found["answered"][0, 3]) < float(others) - 0.1
 
 
-def test_atoms_have_no_labels_to_advise_on():
+def test_atoms_without_their_truth_are_not_advised_on():
     data = overconfident(60).drop_vars(["score", "correct"]).assign_attrs(task="atoms")
-    with pytest.raises(InputError, match="expected labels, got a scan of atoms without any"):
+    with pytest.raises(InputError, match=r"with the truth, .* got a scan of atoms without it"):
         ob.advise(data)
 
 
@@ -451,6 +452,22 @@ def test_three_causes_are_told_apart():
         assert found.verdict == verdict, found.sentence
         assert json.loads(json.dumps(found.to_dict()))["verdict"] == verdict
         assert found.covered[0] == pytest.approx(0.9, abs=0.01)
+
+
+def test_no_training_sample_like_a_moved_one_is_no_warning():
+    """Of training samples that are like none of them no share is computed."""
+    images = 0.01 * torch.rand(80, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    images[..., 0] += 1
+
+    def left(x: torch.Tensor) -> torch.Tensor:
+        bright = x[..., 0].mean((1, 2)) > 0.5
+        return torch.stack([bright, ~bright], 1).float().log()
+
+    data = images[:40], torch.zeros(40, dtype=int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        found = ob.advice.cause(left, data, (images[40:], data[1]), group="cyclic:4")
+    assert (found.verdict, len(found.failing)) == ("data", 3)
 
 
 def test_training_data_need_labels():

@@ -292,3 +292,26 @@ def test_pairs_without_channels_and_molecules_without_their_task_are_told_what_t
     molecules = [build.molecule(name) for name in ("H2O", "CH4")]
     with pytest.raises(InputError, match="pass task='atoms'"):
         ob.scan(lambda batch: batch, molecules, **options)
+
+
+QUESTIONS = [(f"Which is {number}?", ["0", "1", "2", "3"], "B") for number in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("data", "group", "task", "words"),
+    [
+        (QUESTIONS, "permutations:5", "choice", "5 options of .* got 4; pass permutations:4$"),
+        (QUESTIONS, "rotations:8", "choice", r"use permutations:4 \(or cyclic_orders:4, reversal"),
+        (np.zeros((8, 4)), "columns:-dx", "regression", "pass a pandas data frame"),
+        (IMAGES[0], "cyclic:4", "classification", r"a single sample is x\[None\]"),
+        (np.zeros((8, 3, 20)), "rotations3d:4", "point_classification", r"x\.swapaxes\(1, 2\)"),
+    ],
+)
+def test_data_that_a_group_does_not_fit_are_answered_with_what_fits(data, group, task, words):
+    with pytest.raises(InputError, match=words):
+        ob.scan(len, data, group=group, task=task, progress=False)
+
+
+def test_arrays_of_a_scan_are_in_its_data(net):
+    with pytest.raises(InputError, match=r"arrays are in scan\.data\['score'\]"):
+        scanned(net)["score"]

@@ -325,6 +325,19 @@ def test_given_matrices_make_a_group():
     assert half.weights.tolist() == [0.75, 0.25]
 
 
+def test_an_element_that_is_given_twice_is_listed_once_with_the_sum_of_its_weights():
+    """As in a product; a pair of equal elements would otherwise count as one that agrees."""
+    turn = [np.eye(2), -np.eye(2), np.eye(2)]
+    group = groups.from_matrices(plane=turn, coords={"turn": [0, 180, 360]})
+    assert group.coords["turn"].tolist() == [0, 180]
+    np.testing.assert_allclose(group.weights, [2 / 3, 1 / 3])
+    assert group.closed
+    line = groups.Layout("tiles", np.array([[2, 1, 0]]))
+    signs = groups.from_parts("signs", {"time": [1, -1, 1]}, weights=[1, 2, 5], layout=line)
+    assert (len(signs), signs.weights.tolist()) == (2, [0.75, 0.25])
+    assert signs.layout.index.tolist() == [[0, 1, 0]]
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [

@@ -260,6 +260,21 @@ def test_layers_are_named_and_grouped_as_asked(blobs):
         layer_errors(lambda x: x, blobs, group="cyclic:4", task="classification")
 
 
+def test_the_class_behind_an_import_path_is_named(blobs):
+    with pytest.raises(InputError, match=r"a torch module, .* got builtin_function_or_method$"):
+        layer_errors("math:sqrt", blobs, group="cyclic:4", task="classification")
+
+
+def test_a_network_without_layers_is_named(blobs):
+    class Whole(nn.Module):
+        def forward(self, x):
+            return {"logits": x.mean((1, 2, 3))[:, None].repeat(1, 2)}
+
+    task = ob.tasks.Classification(read=lambda out: out["logits"])
+    with pytest.raises(InputError, match=r"layers: expected modules .* got none in Whole"):
+        layer_errors(Whole(), blobs, group="cyclic:4", task=task)
+
+
 def test_the_figure_has_a_bar_for_each_layer_and_the_dictionary_is_plain(blobs):
     net = scaled(network(*block(1), *block(stride=2), Pool()), blobs)
     found = layer_errors(net, blobs, group="cyclic:4", task="classification")

@@ -26,6 +26,7 @@ INSTEAD = {
     r"(?<!there )is no (file|folder|number|image|name|store|scan|failure|property)": "is not a",
     r"(has|have) not(?=[.,;:)])": "does not have",
     r"its kin": "related",
+    r"[\d.]+ us": "µs",
     r"unlike most of (its|their) orbit": "breaks the symmetry",
 }
 """Expressions that a reader stumbles over, and what to write in their place."""
@@ -67,6 +68,7 @@ def test_pages_use_the_words_of_the_field() -> None:
         ("The network is too sure.", ["too sure"]),
         ("Turned by 90° it is no image.", ["Turned by", "is no image"]),
         ("a class that these data have not.", ["have not"]),
+        ("It takes 12.5 us.", ["12.5 us"]),
         ("They have not changed. There is no image. `trainings.csv`", []),
         ("![Runs](trainings.png) was returned by `scan`", []),
     ],

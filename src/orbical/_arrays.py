@@ -7,7 +7,6 @@ are not looked at.
 
 from __future__ import annotations
 
-import sys
 import warnings
 
 import numpy as np
@@ -17,6 +16,7 @@ from torch.utils.dlpack import from_dlpack
 
 from ._numpy import ArrayLike as ArrayLike
 from ._numpy import as_numpy as as_numpy
+from ._warnings import warn
 from .errors import InputError
 
 _FEW = 1 << 13
@@ -274,23 +274,11 @@ def warn_of_probabilities(
     if bool((some < 0).any()):
         return
     if bool(((some.sum(-1) - 1).abs() < slack).all()):
-        warnings.warn(
+        warn(
             f"{name}: expected scores before the softmax, got rows that are >= 0 and sum to 1; if "
             f"these are probabilities, {remedy}",
-            stacklevel=callers_level(),
         )
 
 
 def _total(values: Tensor) -> float:
     return sum(values.tolist()) if len(values) <= _ROWS else values.sum().item()
-
-
-def callers_level() -> int:
-    """Return the stack level, for a warning, of the line outside of orbical that led here.
-
-    A table reads probabilities in several places; Python shows a warning once for each line.
-    """
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("orbical"):
-        level, frame = level + 1, frame.f_back
-    return level

@@ -336,13 +336,16 @@ def _check_outputs(
         if rule.quantity not in known:
             raise unknown_name(f"{rule.name}: of these outputs", rule.quantity, known)
         calibration.measure_limit(rule.name, rule.value, _bounds(rule))
-    measured = calibration.measure_table(outputs, **draws, only={rule.quantity for rule in rules})
+    wanted = {rule.quantity for rule in rules}
+    try:
+        measured = calibration.measure_table(outputs, **draws, only=wanted)
+    except InputError as error:
+        if error.argument != "only":
+            raise
+        raise error.about(str(path)) from error
     level, size = draws["level"], len(next(iter(outputs.values())))
     checked = []
     for rule in rules:
-        if rule.quantity not in measured:
-            problem = f"cannot be computed of the outputs in {str(path)!r}"
-            raise InputError(rule.name, problem=problem)
         row, title = measured[rule.quantity], calibration.MEASURES[rule.quantity].title
         if rule.quantity == "accuracy":
             correct = calibration.top_label(**outputs)[1].numpy()

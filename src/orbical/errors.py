@@ -170,6 +170,13 @@ def with_usage(
         @wraps(function)
         def run(*args: _P.args, **options: _P.kwargs) -> _R:
             try:
+                return function(*args, **options)
+            except (TypeError, InputError):  # which what a function hands on raises elsewhere
+                check(args, options)
+                raise
+
+        def check(args: tuple[object, ...], options: dict[str, object]) -> None:
+            try:
                 signature.bind(*args, **options)
             except TypeError as error:
                 name = type(args[0]).__name__ if makes else function.__name__
@@ -180,7 +187,6 @@ def with_usage(
                     raise unknown_name(name, option, names, cutoff=0.55) from None
                 remedy = f"call {name}{usage or inspect.Signature(plain)}"
                 raise InputError(name, problem=str(error), remedy=remedy) from None
-            return function(*args, **options)
 
         return run
 

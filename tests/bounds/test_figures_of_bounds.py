@@ -42,6 +42,14 @@ def test_the_interval_shows_the_model_the_bounds_and_what_does_not_apply(table: 
     assert "Accuracy ceiling 0.600" in shown
 
 
+def test_a_bound_just_below_zero_has_no_sign(table: OrbitTable) -> None:
+    below = Bound(-2e-17, "ece", "lower", vacuous=True)
+    bounds = Bounds({**classification(table), "prop1": below, "forced_ece": below})
+    shown = texts(draw.calibration_interval(bounds))
+    assert "0.000 (vacuous)" in shown
+    assert "-0.000" not in shown
+
+
 def test_a_long_reason_ends_inside_the_figure(table: OrbitTable) -> None:
     figure = draw.calibration_interval(classification(table))
     figure.canvas.draw()

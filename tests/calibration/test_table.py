@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from orbical import calibration
+from orbical import calibration, check
 from orbical.errors import InputError
 
 
@@ -129,3 +129,16 @@ def test_a_table_of_some_measures_has_these_alone(outputs) -> None:
     assert list(calibration.measure_table(outputs, only="ece_l2", resamples=20)) == ["ece_l2"]
     with pytest.raises(InputError, match="only: unknown name 'acuracy'; did you mean 'accuracy'"):
         calibration.measure_table(outputs, only=["ece", "acuracy"])
+
+
+def test_a_measure_that_does_not_apply_to_what_was_passed_is_refused(outputs, tmp_path) -> None:
+    """It used to be left out of the table."""
+    expected = r"only: expected measures in the table of these outputs, accuracy, .*, got 'ence'"
+    with pytest.raises(InputError, match=expected):
+        calibration.measure_table(outputs, only=["ece", "ence"])
+    weighted = {**outputs, "weights": torch.ones(len(outputs["labels"]))}
+    with pytest.raises(InputError, match="got 'brier_refinement'"):
+        calibration.measure_table(weighted, only="brier_refinement")
+    np.savez(tmp_path / "two.npz", mean=np.zeros(2), variance=np.ones(2), target=np.ones(2))
+    with pytest.raises(InputError, match=r"two\.npz: expected measures .*, got 'regression_esd'"):
+        check(tmp_path / "two.npz", max_regression_esd=0.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import subprocess
 import sys
 from collections.abc import Callable
@@ -107,3 +108,17 @@ calibration.pooled_reliability([(z, y)], np.broadcast_to(1.0, 1))
         [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "name", ["ece", "ence", "sb_ece", "classwise_ece", "metrics.ECE", "metrics.ENCE"]
+)
+def test_the_number_of_bins_by_its_name_in_other_packages_is_answered_with_ours(name: str) -> None:
+    own = name.rpartition(".")[2]
+    with pytest.raises(InputError, match=f"^{own}: unknown name 'n_bins'; did you mean 'bins'"):
+        operator.attrgetter(name)(calibration)(n_bins=15)
+
+
+def test_a_class_for_torchmetrics_beside_the_functions_is_answered_with_its_module() -> None:
+    with pytest.raises(AttributeError, match="in its module metrics"):
+        calibration.ECE  # noqa: B018

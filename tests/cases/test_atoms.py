@@ -427,6 +427,24 @@ def test_truth_without_the_quantity_of_the_score_is_left_out_with_a_warning():
     assert audit(EMT(), (few(), {"energy": [1.0, 2.0, 3.0]}), "rotations3d:2", task=task).labeled
 
 
+@pytest.mark.parametrize("score", [None, "energy"])
+def test_truth_of_another_number_of_molecules_is_refused(score):
+    """Also where it has not the quantity of the score, and is not used."""
+    task = ob.tasks.Atoms(score=score)
+    with pytest.raises(ob.errors.InputError, match=r"energy of shape \(3,\), got \(1,\)"):
+        audit(EMT(), (few(), {"energy": [1.0]}), task=task)
+
+
+def test_forces_of_each_molecule_have_a_row_for_each_of_its_atoms():
+    """Those in another order have as many rows altogether."""
+    forces = [np.zeros((len(one), 3)) for one in few()]
+    expected = "a row of forces for each of the 3 atoms of molecule 0, got 9 rows"
+    with pytest.raises(ob.errors.InputError, match=expected):
+        audit(EMT(), (few(), {"forces": forces[::-1]}))
+    with pytest.raises(ob.errors.InputError, match="forces of 3 molecules, got 2"):
+        audit(EMT(), (few(), {"forces": [np.zeros((8, 3)), forces[2]]}))
+
+
 def test_the_view_asks_a_calculator_live(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)

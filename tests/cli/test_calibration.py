@@ -177,8 +177,28 @@ def test_bad_input_is_named(tmp_path: Path) -> None:
 def test_logits_come_before_the_probs_made_of_them(tmp_path: Path) -> None:
     path = tmp_path / "both.npz"
     logits = np.random.default_rng(0).normal(size=(50, 3))
-    np.savez(path, logits=logits, probs=np.full((50, 3), 1 / 3), labels=np.zeros(50, int))
-    assert set(ob.data.read_outputs(path)) == {"logits", "labels"}
+    probs = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    for kind in ("f8", "f4", "f2"):
+        np.savez(path, logits=logits, probs=probs.astype(kind), labels=np.zeros(50, int))
+        assert set(ob.data.read_outputs(path)) == {"logits", "labels"}
+
+
+@pytest.mark.parametrize(
+    ("probs", "given"),
+    [
+        (np.full((50, 3), 1 / 3), "probabilities that differ by up to 0\\.5"),
+        (np.full((49, 3), 1 / 3), r"probs of shape \(49, 3\) beside logits of shape \(50, 3\)"),
+    ],
+)
+def test_probs_that_are_not_of_the_logits_beside_them_are_refused(
+    probs: np.ndarray, given: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "both.npz"
+    logits = np.random.default_rng(0).normal(size=(50, 3))
+    np.savez(path, logits=logits, probs=probs, labels=np.zeros(50, int))
+    expected = f"both.npz: expected probs to be the softmax of logits within 1e-04, got {given}"
+    with pytest.raises(ob.errors.InputError, match=expected):
+        ob.data.read_outputs(path)
 
 
 def test_real_outputs_of_an_over_confident_network(shared_data: Path) -> None:

@@ -132,6 +132,9 @@ def test_a_table_of_numbers_is_scanned_by_its_columns(orbical, tmp_path):
     assert scan.data["correct"].mean(["model", "sample"]).values.tolist() == [1, 0, 1, 0]
     orbical(tmp_path, "report", "run.zarr")
     assert "report.html" in {path.name for path in tmp_path.iterdir()}
+    said = orbical(tmp_path, "report", "missing.zarr", expect=2)  # which is said before the report
+    assert "missing.zarr" in said
+    assert "--overwrite" not in said
 
 
 def test_images_of_several_sizes_are_refused_with_the_option_that_crops_them(tmp_path):

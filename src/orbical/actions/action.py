@@ -250,13 +250,15 @@ def relative_action_loss(back: Tensor, x: Tensor) -> Tensor:
 
 def _remedy_of_nonfinite(group: Group, x: Tensor, dims: tuple[str, ...]) -> str:
     """Name the axis that data of this shape lacks, or the action that it may need."""
+    if "columns" in group.parts:
+        return "pass a pandas data frame, whose columns have names"
     if {"shift", "gain"} & {*group.parts} and x.ndim <= 3:
         return (
             "pass signals as [sample, channel, time], with the action Signals() (--input signals)"
         )
     lacking = "channel" in dims and x.ndim == len(dims) - 1
     before = ":, " * dims.index("channel") if lacking else ""
-    channel = f"if they lack the channel, add it with x[{before}None]; "
+    channel = f"if they lack the channel, add it with x[{before}None]; a single sample is x[None]; "
     return (channel if lacking else "") + (
         "for other data, pass its action, such as "
         "task=ob.tasks.Classification(ob.actions.Points()) (--input points)"

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from .._trees import Tree, leaves, tree_map
 from ..errors import InputError
-from ..groups import OF_OUTPUTS, PARTS, Elements, Group, groups_moving
+from ..groups import OF_OUTPUTS, PARTS, Elements, Group, groups_moving, parse
 from .action import Action, Settings, field_names
 
 
@@ -115,7 +115,10 @@ def check_group(action: Action, group: Group, x: Tree) -> None:
         known = " and ".join(sorted(moved_by)) or "nothing"
         users = "; ".join(f"{part} moves {_users(part)}" for part in idle)
         hints = (_HINTS.get((*idle, part), "") for part in sorted(moved_by))
-        others = groups_moving(moved_by, group.spec.partition(":")[0])
+        others = [
+            _of_as_many_rows(text, action, x)
+            for text in groups_moving(moved_by, group.spec.partition(":")[0])
+        ]
         first, more = others[:1], ", ".join(others[1:_MOST_GROUPS])
         ways = f"; for this data use {first[0]}" + f" (or {more})" * bool(more) if first else ""
         raise InputError(
@@ -124,6 +127,24 @@ def check_group(action: Action, group: Group, x: Tree) -> None:
             f"({kinds}, moved by {known})",
             remedy=f"{users}{''.join(hints)}{ways}",
         )
+
+
+def _of_as_many_rows(text: str, action: Action, x: Tree) -> str:
+    """Return the text of a group, of the number of rows that the data have if it reorders some."""
+    fields = zip(flat_actions(action), leaves(x), strict=False)
+    rows = {leaf.shape[1] for each, leaf in fields if "rows" in each.moved_by(leaf)}
+    name = text.partition(":")[0]
+    reorders = {*parse(text).parts} == {"rows"}
+    return group_of_rows(name, rows.pop()) if reorders and len(rows) == 1 else text
+
+
+def group_of_rows(name: str, rows: int) -> str:
+    """Return the text of a group that reorders rows, of more than 24 permutations of some.
+
+    >>> group_of_rows("reversal", 6), group_of_rows("permutations", 6)
+    ('reversal:6', 'permutations:6:32')
+    """
+    return f"{name}:{rows}" + ":32" * (name == "permutations" and rows > 4)
 
 
 _MOST_GROUPS = 6

@@ -11,7 +11,6 @@ large enough for every element, and `FieldWindow` moves its outputs, and the lar
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from typing import Any, ClassVar, cast
 
@@ -21,6 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .._trees import to_device
+from .._warnings import warn
 from ..errors import InputError, check_name, whole_number
 from ..groups import Elements, Group
 from . import pixel_grids
@@ -135,10 +135,9 @@ class Images(OfFinite):
         super().check(group, x)
         check_square_images(group, x)
         if _ends_in_channels(x):
-            warnings.warn(
+            warn(
                 f"data: images of shape {tuple(x.shape)} are taken as [sample, channel, row, "
                 f"column], {x.shape[-2]} x {x.shape[-1]} pixels; if channels come last, move them",
-                stacklevel=4,
             )
 
 

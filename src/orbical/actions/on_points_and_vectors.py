@@ -13,7 +13,7 @@ from .._imports_and_paths import import_extra
 from ..errors import InputError
 from ..groups import Elements, Group
 from .action import ActionTree, ByPart, Exact, OfFinite, action_matrices
-from .fields import Fields, as_action
+from .fields import Fields, as_action, group_of_rows
 from .pixel_grids import check_affine_action
 
 _PART_OF_DIMENSION = {2: "plane", 3: "space"}
@@ -326,27 +326,30 @@ def _check_points_dimension(group: Group, x: Tensor, kind: str) -> None:
     dimension = x.shape[-1]
     part = _PART_OF_DIMENSION.get(dimension)
     moves = {"plane", "space"} & {*group.parts}
+    remedy = f"pass {_GROUP_OF[part]}, say" if part in _GROUP_OF else ""
+    if part is None and x.ndim == 3 and _PART_OF_DIMENSION.get(x.shape[1]) in moves:
+        remedy = "pass [sample, point, coordinate], here x.swapaxes(1, 2)"
     if moves and part not in moves:
         raise InputError(
             "data",
             f"{kind} with the coordinates that {group.spec} moves ({' and '.join(sorted(moves))})",
             f"{dimension} coordinates",
-            remedy=f"pass {_GROUP_OF[part]}, say" if part in _GROUP_OF else "",
+            remedy=remedy,
         )
 
 
-def check_permuted_rows(group: Group, x: Tensor) -> None:
+def check_permuted_rows(
+    group: Group, x: Tensor, what: str = "rows in the second dimension"
+) -> None:
     """Refuse data of which a permutation cannot reorder the second dimension."""
     if "rows" not in group.parts or (x.ndim > 1 and x.shape[1] == group.parts["rows"].shape[1]):
         return
     rows = x.shape[1] if x.ndim > 1 else 0
-    few = ":32" if rows > 4 else ""  # of more than 24 orders
-    remedy = f"pass permutations:{rows}{few}" if rows > 1 else ""
     raise InputError(
         "data",
-        f"{group.parts['rows'].shape[1]} rows in the second dimension, which {group.spec} reorders",
-        x,
-        remedy=remedy,
+        f"{group.parts['rows'].shape[1]} {what}, which {group.spec} reorders",
+        rows or x,
+        remedy=f"pass {group_of_rows('permutations', rows)}" if rows > 1 else "",
     )
 
 

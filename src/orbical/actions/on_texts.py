@@ -111,7 +111,7 @@ class Texts(Exact):
         if x.dtype != torch.uint8 or x.ndim not in (2, 3):
             raise InputError("data", "texts, or lists of texts", f"an array of {x.dtype}")
         if x.ndim == 3:
-            check_permuted_rows(group, x)
+            check_permuted_rows(group, x, "options of each question, or texts of each list")
 
     def encode(self, given: Nested) -> Tensor:
         """Return texts, or the values of JSON, as bytes."""

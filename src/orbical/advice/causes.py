@@ -154,12 +154,13 @@ def _cause(curves: tuple[Array, Array, Array], failing: Array, group: Group) -> 
     """Return the verdict and its sentence."""
     if not len(failing):
         return "no failure", f"at no element of {group.spec} is the model shown to be worse"
-    wrong, trained, covered = (float(np.nanmean(part[failing])) for part in curves)
+    wrong, _, covered = (float(part[failing].mean()) for part in curves)
     where = f"at {len(failing)} of {len(group)} elements {percent(wrong)} of new samples are wrong"
     like = f"{percent(covered)} of them have a training sample that is like them"
-    seen = f"{percent(trained)} of these training samples are wrong too"
     if covered < 0.5:
         return "data", f"{where}, and {like}: augment, or collect such data"
+    trained = float(np.nanmean(curves[1][failing]))  # of no sample where none is covered
+    seen = f"{percent(trained)} of these training samples are wrong too"
     if trained >= wrong / 2:
         return "architecture", f"{where}; {like}, and {seen}: the network does not fit what it saw"
     return "generalization", f"{where}; {like}, but only {seen}: more data or regularization"

@@ -193,8 +193,12 @@ def advise(
     arrays = arrays_of(scan)
     checked_level(level)
     if not arrays.has_responses("score"):
-        got = f"a scan of {arrays.task} without any"
-        raise InputError("scan", "labels", got, remedy="scan data with labels, if the task has any")
+        raise InputError(
+            "scan",
+            "data with the truth, such as labels, by which predictions are judged",
+            f"a scan of {arrays.task} without it",
+            remedy="pass the scan (inputs, truth)",
+        )
     if not (arrays.has_responses("correct") and arrays.has_responses("confidence")):
         return [
             _advice_from_scores(arrays, model, margin, level) for model in range(len(arrays.models))

@@ -53,7 +53,8 @@ else:
             computing = vars(importlib.import_module(f"{__name__}.computing"))
             if (known := "NAMES" if name == "__all__" else name) in computing:
                 return computing[known]
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        classes = "; classes for torchmetrics are in its module metrics" * name[:1].isupper()
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{classes}")
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__getattr__("__all__")})

@@ -197,19 +197,20 @@ def _intervals_of_table(
     only: Collection[str] | str | None = None,
 ) -> dict[str, Interval]:
     """Compute those of the measures that can weight samples, if there are weights."""
-    wanted = [*MEASURES] if only is None else [only] if isinstance(only, str) else [*only]
+    fitting = {
+        measure.name: measure
+        for measure in listed
+        if given.weights is None
+        or measure.terms is not None
+        or measure_takes_weights(measure.function)
+    }
+    wanted = [*fitting] if only is None else [only] if isinstance(only, str) else [*only]
     for name in wanted:
         check_name("only", name, MEASURES)
-    chosen = [
-        measure
-        for measure in listed
-        if (
-            given.weights is None
-            or measure.terms is not None
-            or measure_takes_weights(measure.function)
-        )
-        and measure.name in wanted
-    ]
+        if name not in fitting:
+            expected = f"measures in the table of these outputs, {', '.join(fitting)}"
+            raise InputError("only", expected, repr(name))
+    chosen = [measure for name, measure in fitting.items() if name in wanted]
     shared = _intervals_drawn_together(chosen, given, settings) if given.weights is None else {}
     return _ByMeasure(
         (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import warnings
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._arrays import ArrayLike
+from .._warnings import warn
 from ..errors import with_usage
 from .intervals.bounded_means import samples_to_decide_by_width
 from .intervals.comparisons import Comparison, compare, regression_compare
@@ -87,7 +87,7 @@ def compare_outputs(
                 }
                 rows.append({"a": a, "b": b, "measure": name, **numbers, **said})
             continue
-        warnings.warn(f"{a} and {b} are not compared: {reason}", stacklevel=2)
+        warn(f"{a} and {b} are not compared: {reason}")
     return pd.DataFrame(rows)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._warnings import warn
 from ..errors import InputError
 from ..groups import PLACES, Group
 from ..store import Scan, opened_scan
@@ -186,7 +186,7 @@ def scan_table(
         for model in [name for name in models if name not in tables]:
             lack = "variance" if holds_regression_calibration(scan) else "confidence"
             text = f"model {model!r}: returns no {lack}, so it is not measured"
-            warnings.warn(text, stacklevel=2)
+            warn(text)
     return pd.DataFrame(at_identity + along)
 
 

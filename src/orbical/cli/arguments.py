@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -13,6 +12,7 @@ import typer
 
 from .._imports_and_paths import as_path, existing_file, import_attribute, import_module, reading
 from .._text import counted
+from .._warnings import warn
 from ..errors import InputError, OrbicalError, unknown_name
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def open_scan(path: Path) -> Scan:
 
     scan = load(path)
     if not scan.complete:
-        warnings.warn(scan.caveat, stacklevel=2)
+        warn(scan.caveat)
     return scan
 
 

@@ -57,14 +57,16 @@ def report(
     """
     from .._console import Console
     from ..interface import report as write
+    from ..store import load
 
+    scan = load(store)
     for page in (out, out.with_suffix("") / "index.html"):  # a large report is a folder
         arguments.check_out_is_free(page, overwrite)
     arguments.announce_folder(out)
     console = Console(soft_wrap=True)
     with console.status("opening") as status, arguments.naming_options(path="--out"):
         page = write(
-            store,
+            scan,
             out,
             samples=_number_or_all(samples),
             methods=method,

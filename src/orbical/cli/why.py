@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .._text import percent
+from .._warnings import warn
 from ..errors import InputError
 from . import arguments
 from .printing import Cell, Number, Sheet, format_flags, print_results
@@ -84,7 +84,7 @@ def why(
     )
     entry = next((one for one in scan.record.models if one.name == name), None)
     if entry is not None and entry.is_known_not_to_be(as_predictor(source).fingerprint()):
-        warnings.warn(f"model {name!r} is not the one that was scanned", stacklevel=2)
+        warn(f"model {name!r} is not the one that was scanned")
     origin = None
     if train is not None:
         parts = (arguments.load_data(train, **arguments.image_options(size)), content)

@@ -98,9 +98,9 @@ def read_outputs(path: Path) -> dict[str, Any]:
     """Read the saved outputs of a model by the names of their arrays.
 
     Args:
-        path: an `.npz` file with `labels` and `logits` (which take precedence) or `probs`; or with
-            `target` and `mean` with `variance`, `covariance`, or `aleatoric` and `epistemic`; or
-            with `target`, `gamma`, `nu`, `alpha` and `beta`. Or a table `.csv`, `.tsv` or
+        path: an `.npz` file with `labels` and `logits` or `probs`, or both, which must agree; or
+            with `target` and `mean` with `variance`, `covariance`, or `aleatoric` and `epistemic`;
+            or with `target`, `gamma`, `nu`, `alpha` and `beta`. Or a table `.csv`, `.tsv` or
             `.parquet` of probabilities: a column for each class, named after it, and `label`.
 
     Returns:
@@ -112,6 +112,8 @@ def read_outputs(path: Path) -> dict[str, Any]:
 
         return read_probability_table(path)
     arrays = read_npz(path, "files")
+    if {"logits", "probs", "labels"} <= {*arrays}:
+        _check_probs_are_of_logits(arrays["probs"], arrays["logits"], path)
     for names in _SETS_OF_NAMES:
         if set(names) <= arrays.keys():
             given = {name: arrays[name] for name in names}
@@ -124,6 +126,31 @@ def read_outputs(path: Path) -> dict[str, Any]:
         remedy=f"save {deviation}**2 as variance"
         if deviation
         else "save them in the file under these names",
+    )
+
+
+def _check_probs_are_of_logits(probs: Any, logits: Any, path: Path) -> None:
+    """Refuse probabilities that are not the softmax of the logits beside them, but for rounding."""
+    import torch
+
+    from .._arrays import as_array
+    from ..calibration.pairs.from_outputs import probabilities
+    from ..calibration.pairs.pairs_and_weights import probability_tolerance
+
+    given, made = probabilities(probs=probs), probabilities(logits=logits)
+    kinds = torch.float32, as_array("probs", probs).dtype, as_array("logits", logits).dtype
+    slack = max(map(probability_tolerance, kinds))
+    if given.shape != made.shape:
+        problem = f"probs of shape {probs.shape} beside logits of shape {logits.shape}"
+    elif (apart := float((given.double() - made.double()).abs().max())) > slack:
+        problem = f"probabilities that differ by up to {number(apart)}"
+    else:
+        return
+    raise InputError(
+        path,
+        f"probs to be the softmax of logits within {slack:.0e}",
+        problem,
+        remedy="save the one of the two that the model predicts",
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +16,7 @@ from PIL import Image, ImageOps
 
 from .._imports_and_paths import as_path, name_of, words_of
 from .._text import counted, number
+from .._warnings import warn
 from ..errors import InputError, check_name
 from ..tasks import read_class_names
 from .source import Batch, Source, data_stamp, source_class_indices, stacked_samples
@@ -187,7 +187,7 @@ class ImageFiles(Source):
             raise InputError("data", problem=self._named(broken), remedy=_SKIP)
         for caveat, count in Counter(caveat for _, caveat in headers.values() if caveat).items():
             images = f"{counted(count, 'image')} of {len(self)} in {self._where!r}"
-            warnings.warn(f"{images}: {caveat}", stacklevel=4)
+            warn(f"{images}: {caveat}")
         counts = Counter(size for size, _ in headers.values()).most_common()
         if len(counts) > 1 and self._reader.size is None and self._reader.transform is None:
             some = ", ".join(f"{w} x {h} ({n})" for (w, h), n in counts[:_MOST_NAMED])
@@ -245,7 +245,7 @@ class ImageFiles(Source):
         words = self._named(broken)
         if len(broken) == len(self._files):
             raise InputError("data", f"at least one image, but {words}")
-        warnings.warn(f"{words}; they are left out", stacklevel=4)
+        warn(f"{words}; they are left out")
         kept = [row for row in range(len(self._files)) if row not in broken]
         self._files = [self._files[row] for row in kept]
         self.names = [self.names[row] for row in kept] if self.names else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +13,7 @@ from torch import Tensor
 from .._imports_and_paths import import_attribute
 from .._text import number
 from .._trees import Tree
+from .._warnings import warn
 from ..errors import InputError, check_name, unknown_name
 from ..predictors import processed_for_model
 
@@ -230,10 +230,9 @@ def checked_preprocessing(given: Any, images: Tree) -> Callable[[Any], Any] | No
     if isinstance(prepare, ImagePreprocessing):
         prepare.check_values(images)
     if prepare is None and _are_bytes(images):
-        warnings.warn(
+        warn(
             "data: pixels are passed to the models as stored, 0 to 255; if these expect 0 to 1, as "
             "after ToTensor, divide by 255 (no warning is given for floating-point numbers)",
-            stacklevel=4,
         )
     return prepare
 

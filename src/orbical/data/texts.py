@@ -8,7 +8,6 @@ import csv
 import gzip
 import io
 import json
-import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,6 +20,7 @@ from .._imports_and_paths import existing_file, import_extra, reading
 from .._lazy import pd
 from .._text import counted
 from .._trees import leaves
+from .._warnings import warn
 from ..actions import ActionTree, Texts, encode_texts
 from ..errors import InputError
 from .source import Batch, Source
@@ -170,11 +170,10 @@ class Questions(TextRecords):
         if not kept:
             raise InputError("options", f"one of {sorted(counts)}", chosen)
         if len(kept) < len(records):
-            warnings.warn(
+            warn(
                 f"{counted(len(records) - len(kept), 'question')} of {len(records)} left out, "
                 f"because they do not have {chosen} options; scan them by themselves with "
                 "orbical.data.Questions(data, options=...)",
-                stacklevel=2,
             )
         answers = _question_answers(kept)
         labels = None if None in answers else np.array(answers)
@@ -433,10 +432,9 @@ def _questions_without_repeats(records: list[dict[str, Any]]) -> list[dict[str, 
             first.setdefault(repr(told), record)
         if len(first) < len(records):
             kept = {repr(record["facts"][repeat]): None for record in first.values()}
-            warnings.warn(
+            warn(
                 f"{len(records)} logged samples ask {counted(len(first), 'question')}; each is "
                 f"taken once, as first logged ({repeat} {', '.join(kept)})",
-                stacklevel=3,
             )
             return [*first.values()]
     return records

@@ -15,7 +15,6 @@ from __future__ import annotations
 import io
 import json
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +27,7 @@ from PIL import Image
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from orbical._warnings import warn
 from orbical.errors import InputError, check_name, whole_number
 
 LEAST_SHARE, MOST_SHARE = 0.01, 0.5
@@ -305,10 +305,9 @@ def _key_objects_of_coco(folder: str | Path) -> tuple[list[AnnotatedImage], list
         labels = [label for _, label in kept]
         images.append(AnnotatedImage(name, width, height, corners, labels, file.read_bytes))
     if dropped:
-        warnings.warn(
+        warn(
             f"folder: {len(dropped)} of the boxes in {path.name!r} have no width or no height and "
             f"are dropped, the first in {dropped[0]!r}",
-            stacklevel=3,
         )
     return images, list(categories.values())
 

@@ -81,13 +81,13 @@ def calibration_interval(bounds: Bounds) -> Figure:
         least = bounds["least_ece_upper"]
         if least.applies:
             ax.plot(float(least), 0, "|", color="white", ms=7, mew=1.4)
-        _write_beside(ax, low, 0, f"{low:.3f}", left=True, color=MODELS[0])
-        _write_beside(ax, high, 0, f"{high:.3f}", left=False, color=MODELS[0])
+        _write_beside(ax, low, 0, f"{low:z.3f}", left=True, color=MODELS[0])
+        _write_beside(ax, high, 0, f"{high:z.3f}", left=False, color=MODELS[0])
         if bounds["ece"].applies:
             ece = float(bounds["ece"])
             ax.axvline(ece, color=INK, lw=0.8, ls=":")
             ax.plot(ece, 0, "o", color=INK, ms=7, mec="white", mew=1.2, zorder=5)
-            ax.text(ece, -0.6, f"this model {ece:.3f}", ha="center", weight="bold", bbox=_BOX)
+            ax.text(ece, -0.6, f"this model {ece:z.3f}", ha="center", weight="bold", bbox=_BOX)
         for y, name in enumerate(rows, start=1):
             _draw_named_bound(ax, y, bounds[name])
         ax.set(xlim=(-0.09, 1.09), ylim=(len(rows) + 0.6, -1.1), xticks=np.linspace(0, 1, 6))
@@ -111,7 +111,7 @@ def _draw_named_bound(ax: Axes, y: int, bound: Bound) -> None:
     color = SOFT if bound.vacuous else INK
     ax.plot([start, stop], [y, y], color=FAINT, lw=3, solid_capstyle="butt")
     ax.plot(value, y, marker="|", color=color, ms=10, mew=1.6)
-    note = f"{value:.3f}" + (" (vacuous)" if bound.vacuous else "")
+    note = f"{value:z.3f}" + (" (vacuous)" if bound.vacuous else "")
     # On the side of the mark that stays inside the axis.
     _write_beside(ax, value, y, note, left=value > 0.8, color=color, fontsize=7)
 

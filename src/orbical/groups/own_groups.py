@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .._numpy import as_numpy
+from .._warnings import warn
 from ..errors import InputError
-from .group import Group, Layout
+from .group import Elements, Group, Layout
 from .group_parts import DIMENSIONS, Array, clean_group_matrices, group_part, homogeneous
-from .making import is_closed, make_group
+from .making import distinct_elements, is_closed, make_group
 
 
 def from_parts(
@@ -27,6 +27,9 @@ def from_parts(
     measure: str = "",
 ) -> Group:
     """Make a group from an array for each part that its elements move.
+
+    An element that is given several times is listed once, with the sum of its weights, as in a
+    product of groups.
 
     Args:
         name: the text of the group, such as `boosts:0.9:17`.
@@ -67,12 +70,18 @@ def from_parts(
     given_names = coords or {"element": np.arange(count)}
     names = {key: _own_coordinate(key, entry, count) for key, entry in given_names.items()}
     usual = "uniform on the given elements" if weights is None else "given weights"
-    facts: dict[str, Any] = {"coords": names, "measure": measure or usual, "weights": quadrature}
+    kept, place = distinct_elements(Elements(arrays, count))
+    facts: dict[str, Any] = {
+        "coords": {key: entry[kept] for key, entry in names.items()},
+        "measure": measure or usual,
+        "weights": np.bincount(place, quadrature),
+    }
     if layout is not None:
         if {*layout.index.ravel().tolist()} != {*range(count)}:
             raise InputError("layout", f"every element 0 .. {count - 1} in its index")
-        facts["layout"] = layout
-    group = make_group(name, arrays, closed=False, **facts)
+        facts["layout"] = dataclasses.replace(layout, index=place[layout.index])
+    distinct = {part: values[kept] for part, values in arrays.items()}
+    group = make_group(name, distinct, closed=False, **facts)
     return dataclasses.replace(group, closed=is_closed(group))
 
 
@@ -113,7 +122,7 @@ def from_matrices(
     Say whether they move the `plane` (d = 2) or `space` (d = 3). The identity must be among them.
     Homogeneous matrices of the plane may be homographies. `weights [K]` are equal unless given;
     `coords` name the elements, an array `[K]` for each coordinate, and are their indices unless
-    given.
+    given. An element that is given several times is listed once, with the sum of its weights.
 
     >>> len(from_matrices(plane=[[[1, 0], [0, 1]], [[-1, 0], [0, -1]]]))
     2
@@ -227,7 +236,7 @@ def with_classes(
     moving = dataclasses.replace(group, parts={**group.parts, "classes": orders})
     closed = group.closed and is_closed(moving)
     if group.closed and not closed:
-        warnings.warn(_contradiction_of_own_group(group, orders), stacklevel=2)
+        warn(_contradiction_of_own_group(group, orders))
     return dataclasses.replace(moving, closed=closed)
 
 

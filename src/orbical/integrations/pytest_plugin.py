@@ -5,7 +5,6 @@ pytest loads this module in every session, so whatever it needs is imported insi
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,6 +50,7 @@ def orbical_check(pytestconfig: pytest.Config) -> Callable[..., None]:
         strict: bool | None = None,
         **thresholds: float,
     ) -> None:
+        from .._warnings import warn
         from ..checks import check as checked
         from ..checks import configured_check
 
@@ -63,6 +63,6 @@ def orbical_check(pytestconfig: pytest.Config) -> Callable[..., None]:
             pytest.fail("\n".join(failed), pytrace=False)
         for row in rows:
             if row.outcome == "inconclusive":
-                warnings.warn(str(row), stacklevel=2)
+                warn(str(row))
 
     return check

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -11,7 +10,8 @@ import torch
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
-from .._arrays import ArrayLike, callers_level
+from .._arrays import ArrayLike
+from .._warnings import warn
 from ..calibration import model_index
 from ..errors import InputError
 from ..store import arrays_of
@@ -167,7 +167,7 @@ class Temperature(Calibrator):
         start = 1.0 if self.outputs == "probabilities" else None  # near it, if they mean anything
         inverse = _fit_inverse_temperature(self._logits(outputs), labels, weight, start)
         if inverse in _LIMITS:
-            warnings.warn(_LIMITS[inverse], ConvergenceWarning, stacklevel=callers_level())
+            warn(_LIMITS[inverse], ConvergenceWarning)
         self.temperature_ = 1 / inverse if inverse else math.inf
 
     def _apply(self, outputs: Tensor) -> Tensor:

@@ -8,7 +8,6 @@ import importlib.metadata
 import math
 import os
 import uuid
-import warnings
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from torch import Tensor
 from .. import __version__
 from .._imports_and_paths import name_of
 from .._trees import Tree, leaves
+from .._warnings import warn
 from ..actions import Action
 from ..data import Samples, hash_of_rows, read_samples_ahead
 from ..errors import StoreError
@@ -190,11 +190,10 @@ def warn_of_failures(scan: Scan, names: Iterable[str]) -> None:
         failed = scan.failures[name]
         if failed:
             first = failed[0]
-            warnings.warn(
+            warn(
                 f"model {name!r} failed on {len(failed)} of {scan.record.data.samples} "
                 f"samples, which are stored as missing; first on sample {first['sample']} at "
                 f"{scan.group.name(first['element'])}: {first['error']}",
-                stacklevel=3,
             )
 
 
@@ -240,10 +239,9 @@ def continue_scan(
     for key in ("device", "threads"):
         begun, now = getattr(stored.run, key), getattr(given.run, key)
         if begun != now:
-            warnings.warn(
+            warn(
                 f"{store.name} was started with {key} {begun}, this run has {now}: the last bits "
                 "of the new values may differ",
-                stacklevel=3,
             )
     fixed = fixed_arrays(stored.names, recipe.group, facts)
     done = repair(store, fixed, part.holds)
@@ -252,7 +250,7 @@ def continue_scan(
         (done.unfinished, "units are damaged and will be computed again"),
     ):
         if parts:
-            warnings.warn(f"{store.name}: {len(parts)} {what}", stacklevel=3)
+            warn(f"{store.name}: {len(parts)} {what}")
     store.add_models([entry for entry in given.models if entry.name not in stored.names])
     _refuse_other_models(store, given)  # another scan may have added one of the same name
     halved = [unit.batch_size for unit in store.noted() if unit.batch_size]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import time
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, ProcessPoolExecutor
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from .._warnings import warn
 from ..errors import InputError, ModelError
 from ..store import ArraySpec, Record
 from . import workers
@@ -146,7 +146,7 @@ class Remote:
         (_, found), *_ = self._each([None], lambda _: (None, workers.describe_in_worker, ticket))
         record, specs, messages = found
         for message in messages:
-            warnings.warn(message, stacklevel=3)
+            warn(message)
         prepare = workers.prepare_worker, ticket, record.models
         list(self._each(self._crew.workers(), lambda worker: (worker, *prepare)))
         return record, specs
@@ -216,7 +216,7 @@ class Remote:
                 looked, lack = time.monotonic(), self._crew.lack()
                 warned = lack is not None
                 if warned:
-                    warnings.warn(f"{lack}; the scan waits for some, Ctrl-C stops it", stacklevel=5)
+                    warn(f"{lack}; the scan waits for some, Ctrl-C stops it")
         return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -12,6 +11,7 @@ from torch import Tensor
 
 from .._imports_and_paths import words_of
 from .._trees import Tree, flatten_leading, leaves, split_leading, tree_map
+from .._warnings import warn
 from ..actions import Action
 from ..data import Samples, is_lazy, to_numpy
 from ..errors import InputError, ModelError, OrbicalError
@@ -101,17 +101,15 @@ def _probe_is_steady(
     if apart <= _ROUNDING:
         return True
     if change(*whole) > _ROUNDING:
-        warnings.warn(
+        warn(
             f"model {name!r} gives different outputs for the same batch (dropout, sampling?); "
             "its orbit plots show this too",
-            stacklevel=5,
         )
         return False
     if apart > _ROUNDING_OF_BATCHES:
-        warnings.warn(
+        warn(
             f"model {name!r} gives different outputs for the same inputs in other batches (batch "
             "normalization in training mode?); its results depend on batch_size",
-            stacklevel=5,
         )
     return True
 
@@ -178,11 +176,10 @@ def _warn_of_probed_probabilities(sweep: Sweep, name: str, raw: object) -> None:
         alike = bool(((given.sum(-1) - 1).abs() < 1e-4).all())
         seen = "every row is >= 0 and sums to 1"
     if alike and bool((given >= 0).all()):
-        warnings.warn(
+        warn(
             f"model {name!r}: outputs are read as logits but {seen}; if they are probabilities, "
             f"pass task=ob.tasks.{type(sweep.task).__name__}(outputs='probabilities'), or the "
             "option --outputs probabilities",
-            stacklevel=5,
         )
 
 

@@ -6,14 +6,15 @@ import math
 import warnings
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from .._imports_and_paths import as_path
 from .._lazy import xr
 from .._text import counted
-from ..errors import StoreError
+from .._warnings import warn
+from ..errors import InputError, StoreError
 from .file_access import explained_store_errors
 from .layout import read_group
 from .record import Json
@@ -164,6 +165,11 @@ class Scan:
             "samples, which may differ between models"
         )
 
+    def __getitem__(self, name: object) -> NoReturn:
+        """Say where the arrays are."""
+        where = f"scan.data[{name!r}]" if isinstance(name, str) else "scan.data"
+        raise InputError("scan", problem="has no items", remedy=f"its arrays are in {where}")
+
     def info(self) -> Json:
         """Return what was scanned and how, in plain values, with what is done and what failed."""
         state = {"share_done": self.share_done, "failures": self.failures}
@@ -192,11 +198,10 @@ def _warn_of_lost_flags_of_scan(store: Store) -> None:
 
     lost = units_without_mark(store)
     if lost:
-        warnings.warn(
+        warn(
             f"{store.name}: {len(lost)} units have results but no valid mark of this scan that "
             f"they are finished, and are read as missing ({store.unit_name(*lost[0])}); run the "
             f"same scan again, or call them unfinished with: orbical info --repair {store.path}",
-            stacklevel=4,
         )
 
 

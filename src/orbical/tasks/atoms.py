@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -13,6 +12,7 @@ from torch.nn.functional import pad
 
 from .._ragged import to_padded
 from .._trees import Tree
+from .._warnings import warn
 from ..actions import ActionTree, Points, Rows, Trivial, Vectors
 from ..errors import InputError, unknown_name
 from ..groups import Elements
@@ -100,14 +100,14 @@ class Atoms(Task):
         if truth and not {*truth} & {*UNITS}:  # other quantities are ignored
             raise unknown_name("truth", next(iter(truth)), UNITS)
         wanted = {name: truth[name] for name in self.quantities if truth.get(name) is not None}
+        rows = self._row(wanted, inputs["mask"]) if wanted else None
         if wanted and self.chosen not in wanted:
-            warnings.warn(
+            warn(
                 f"the truth has {', '.join(wanted)} but not the score {self.chosen}, and is not "
                 f"used; pass score={next(iter(wanted))!r} to score by it",
-                stacklevel=4,
             )
             return inputs, None
-        return inputs, self._row(wanted, inputs["mask"]) if wanted else None
+        return inputs, rows
 
     def names(self, data: object) -> list[str] | None:
         """Return the names of the molecules, `atoms.info["name"]`."""
@@ -128,6 +128,7 @@ class Atoms(Task):
         blocks = self._output.missing(count, atoms)
         for name, values in truth.items():
             if name == "forces" and isinstance(values, list) and all(map(np.shape, values)):
+                _check_rows_of_forces(values, mask.sum(1).tolist())
                 values = np.concatenate(values)  # one array for each molecule
             given = reading.read_truth(values, name="truth")
             if name == "forces" and given.ndim == 2 and len(given) == int(mask.sum()):
@@ -307,6 +308,16 @@ class Atoms(Task):
             summary["score"] = summary[f"{self.chosen}_vs_truth"]
             summary["consensus_vs_truth"] = self.score(consensus[None], target[None], None)[0]
         return self._sample_first(summary, target is not None)
+
+
+def _check_rows_of_forces(forces: Sequence[Any], atoms: Sequence[int]) -> None:
+    """Check the forces of each molecule: of another order their sum of rows is the same."""
+    if len(forces) != len(atoms):
+        raise InputError("truth", f"forces of {len(atoms)} molecules", len(forces))
+    for place, (rows, expected) in enumerate(zip(map(len, forces), atoms, strict=True)):
+        if rows != expected:
+            wanted = f"a row of forces for each of the {expected} atoms of molecule {place}"
+            raise InputError("truth", wanted, f"{rows} rows")
 
 
 def _form(quantity: str) -> str:

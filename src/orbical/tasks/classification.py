@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
@@ -13,6 +12,7 @@ from torch import Tensor
 from .._arrays import both_classes
 from .._text import first_names, number
 from .._trees import Tree
+from .._warnings import warn
 from ..actions import ActionTree, Classes, Texts, Trivial
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements, Group, with_classes
@@ -111,12 +111,11 @@ class SampleClassTask(ClassTask):
         rows = group.parts.get("rows")
         fixed = self.representation == "trivial"
         if fixed and rows is not None and rows.shape[1] == outputs.shape[-1]:
-            warnings.warn(
+            warn(
                 f"{group.spec} reorders {outputs.shape[-1]} rows of the input, and there are as "
                 "many classes, which are said to stay; if class k is the k-th row, pass "
                 f"task=ob.tasks.{type(self).__name__}(representation='options'), or the option "
                 "--representation options",
-                stacklevel=6,
             )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -11,6 +10,7 @@ import torch
 from torch import Tensor
 
 from .._trees import concatenate
+from .._warnings import warn
 from ..actions import Action, ActionTree, ClassMaps
 from ..errors import InputError
 from ..groups import Elements
@@ -159,11 +159,10 @@ class Segmentation(MapTask, ClassTask):
         )
         black, white = target == 0, target == WHITE
         if self.ignore_index == WHITE and black.any() and white.any() and (black | white).all():
-            warnings.warn(
+            warn(
                 f"labels: the first maps hold only 0 and {WHITE}, which is not judged "
                 f"(ignore_index); if it is a class, as in masks of black and white, pass "
                 f"labels // {WHITE}",
-                stacklevel=6,
             )
 
     def variables(self, labeled: bool) -> dict[str, Variable]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +11,7 @@ import torch
 from torch import Tensor
 
 from .._trees import Tree, leaves, tree_map
+from .._warnings import warn
 from ..actions import check_group
 from ..data import Samples
 from ..errors import InputError, ModelError, real_number, whole_number
@@ -241,10 +241,9 @@ def assert_equivariant(
             f"{len(error.group)} elements beyond the tolerance {limit:.3g} for {error.dtype}"
         )
     if error.largest > limit:
-        warnings.warn(
+        warn(
             f"equivariant under {error.group.spec} only up to interpolation, which changes "
             f"predictions by {lost:.3g}: smaller errors of the model are not seen; {exact}",
-            stacklevel=2,
         )
 
 

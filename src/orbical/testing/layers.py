@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .._imports_and_paths import import_attribute
 from .._text import in_column, percent
 from .._trees import Tree, leaves, tree_map
 from ..actions import Images, Periodic, Volumes, flat_actions
@@ -182,7 +183,8 @@ def layer_errors(
     predictor = as_predictor(model)
     module = getattr(predictor, "module", None)
     if not isinstance(module, nn.Module):
-        raise InputError("model", "a torch module, whose layers can be seen", type(model))
+        kind = _class_of_model(model)
+        raise InputError("model", "a torch module, whose layers can be seen", kind)
     group, task, x = checked_together(group, task, x)
     count = min(whole_number("samples", samples, 4), len(next(leaves(x))))
     x = tree_map(lambda leaf: leaf[:count], x)
@@ -203,6 +205,16 @@ def layer_errors(
 
         network = _LayeredNetwork(module, run, _chosen_layers(module, layers))
         return _compare_layers(network, x, group, np.sort(chosen), task)
+
+
+def _class_of_model(model: object) -> str:
+    """Return the class of a model, or of what its import path names; of others the text."""
+    if isinstance(model, str):
+        try:
+            model = import_attribute(model, "model")
+        except InputError:  # a file or an address
+            return repr(model)
+    return (model if isinstance(model, type) else type(model)).__name__
 
 
 class _LayeredNetwork:
@@ -279,7 +291,8 @@ def _compare_layers(
     upright, still = network.features(x)
     names, cuts = [*still], {name for name in still if _is_cut(network, x, name, still, upright)}
     if not names:
-        raise InputError("layers", "modules that run once and return one tensor", [*network.layers])
+        got = ", ".join(filter(None, network.layers)) or f"none in {type(network.module).__name__}"
+        raise InputError("layers", "modules that run once and return one tensor", got)
     errors: dict[str, list[float]] = {name: [] for name in names}
     moves: dict[str, list[str]] = {name: [] for name in names}
     parts = {name: torch.zeros(2, dtype=torch.float64) for name in [*cuts, ""]}

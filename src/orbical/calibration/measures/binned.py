@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike, few_as_numpy, single_precision
-from ...errors import InputError, check_name, number_of_bins
+from ...errors import InputError, check_name, number_of_bins, with_usage
 from ..numerics import sorting
 from ..numerics.equal_mass import equal_mass_places
 from ..pairs.pairs_and_weights import pair
@@ -137,6 +137,7 @@ def _equal_mass_edges(confidence: Tensor, weights: Tensor | None, bins: int) -> 
     return torch.cat([zero, inner, one], dim=-1)
 
 
+@with_usage()
 def reliability(
     confidence: ArrayLike,
     correct: ArrayLike,
@@ -299,6 +300,7 @@ def _few_bin_sums(
     return count.long(), *([count] if weights is None else []), *weighed
 
 
+@with_usage()
 def ece(
     confidence: ArrayLike,
     correct: ArrayLike,
@@ -401,6 +403,7 @@ def effective_bin_count(
     return worth.reshape(diagram.count.shape)
 
 
+@with_usage()
 def ece_debiased(
     confidence: ArrayLike, correct: ArrayLike, *, bins: int = 15, weights: ArrayLike | None = None
 ) -> Tensor:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike, as_array
-from ...errors import InputError, real_number
+from ...errors import InputError, real_number, with_usage
 from ..numerics import decay_sums, sorting
 from ..numerics.gradients import can_fuse, differentiable
 from ..pairs.pairs_and_weights import pair
@@ -176,6 +176,7 @@ def cumulative_distance(
     return (squares * share.gather(-1, order)).sum(-1).sqrt()
 
 
+@with_usage()
 def esd(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> Tensor:
     """Return the expected squared difference, exact, in O(N log N) time and O(N) memory.
 
@@ -221,6 +222,7 @@ def esd(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None 
     return differentiable(esd_with_slope, confidence, correct, mass, value_alone=_esd_alone)
 
 
+@with_usage()
 def ks(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> Tensor:
     """Return the Kolmogorov-Smirnov calibration error, with equal confidences taken together.
 

@@ -14,13 +14,13 @@ Everything is computed in float64 and keeps its place in the autograd graph.
 from __future__ import annotations
 
 import math
-import warnings
 
 import torch
 from torch import Tensor
 
-from ..._arrays import ArrayLike, as_floating, callers_level
-from ...errors import InputError
+from ..._arrays import ArrayLike, as_floating
+from ..._warnings import warn
+from ...errors import InputError, with_usage
 from ..pairs.pairs_and_weights import (
     at_least_pairs,
     check_finite,
@@ -77,9 +77,8 @@ def gaussian_target(
     if size < minimum:
         raise InputError("mean", at_least_pairs(minimum, "sample"), f"{size}{_hint(tensors[0])}")
     if size == 1 and tensors[0].numel() > 1:
-        warnings.warn(
+        warn(
             f"mean: expected several samples in each row, got 1{_hint(tensors[0])}",
-            stacklevel=callers_level(),
         )
     finite = (_finite(name, tensor) for name, tensor in zip(given, tensors, strict=True))
     mean, variance, target = one_shape(*_BROADCAST, *finite)
@@ -177,6 +176,7 @@ def gaussian_whitened(error: Tensor, variance: Tensor, full: bool) -> tuple[Tens
     return white.square().sum(-1), 2 * factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
+@with_usage()
 def gaussian_nll(
     mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, weights: ArrayLike | None = None
 ) -> Tensor:
@@ -231,6 +231,7 @@ def gaussian_nll_of(distance: Tensor, log_determinant: Tensor, width: int) -> Te
     return 0.5 * (distance + log_determinant + width * math.log(2 * math.pi))
 
 
+@with_usage()
 def gaussian_crps(
     mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, weights: ArrayLike | None = None
 ) -> Tensor:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike
-from ...errors import real_number
+from ...errors import real_number, with_usage
 from ..pairs.pairs_and_weights import pair
 
 __all__ = ["smooth_ece"]
@@ -118,6 +118,7 @@ def smooth_ece_from_masses(masses: Tensor, total: Tensor | int, bandwidth: float
     return found.reshape(shape)
 
 
+@with_usage()
 def smooth_ece(
     confidence: ArrayLike,
     correct: ArrayLike,

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike
-from ...errors import check_name, number_of_bins, real_number
+from ...errors import check_name, number_of_bins, real_number, with_usage
 from ..numerics.gradients import differentiable, differentiable_root
 from ..numerics.sorting import take_by_row
 from ..pairs.from_outputs import entropy_share, named_outputs, probabilities, top_label
@@ -22,6 +22,7 @@ _TINY = torch.finfo(torch.float64).tiny
 """A divisor in place of 0, where what is divided is 0 too."""
 
 
+@with_usage()
 def sb_ece(
     confidence: ArrayLike,
     correct: ArrayLike,
@@ -256,6 +257,7 @@ def _counts(
     return against.sum(-1), for_it.sum(-1)
 
 
+@with_usage()
 def ece_loss(
     confidence: ArrayLike,
     correct: ArrayLike,

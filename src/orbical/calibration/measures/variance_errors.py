@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike
-from ...errors import InputError, whole_number
+from ...errors import InputError, whole_number, with_usage
 from ..numerics.equal_mass import bin_count, bin_means, equal_mass_index
 from ..numerics.gradients import differentiable_root
 from ..pairs.pairs_and_weights import sample_weights, weighted_mean
@@ -51,6 +51,7 @@ def _over_bins(
     return share, mean_square, bin_means(variance, index, count, mass)
 
 
+@with_usage()
 def ence(
     mean: ArrayLike,
     variance: ArrayLike,
@@ -99,6 +100,7 @@ def ence(
     return (share * (predicted - differentiable_root(mean_square)).abs() / predicted).sum(-1)
 
 
+@with_usage()
 def uce(
     mean: ArrayLike,
     variance: ArrayLike,
@@ -142,6 +144,7 @@ def uce(
     return (share * (mean_square - mean_variance).abs()).sum(-1)
 
 
+@with_usage()
 def regression_esd(
     mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, weights: ArrayLike | None = None
 ) -> Tensor:
@@ -251,6 +254,7 @@ def coverage_of(probability: Tensor, levels: int, mass: Tensor | None = None) ->
     return Coverage(nominal, observed, (observed - nominal).abs().mean(-1))
 
 
+@with_usage()
 def quantile_calibration(
     mean: ArrayLike,
     variance: ArrayLike,
@@ -296,6 +300,7 @@ def quantile_calibration(
     return coverage_of(below, levels, sample_weights(weights, below))
 
 
+@with_usage()
 def mahalanobis_calibration(
     mean: ArrayLike,
     variance: ArrayLike,
@@ -386,6 +391,7 @@ def _mean_over_variance_fibers(
     return (count * mean.square()).sum((-1, -2)) / inside.sum(-1)
 
 
+@with_usage()
 def gence(
     mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, weights: ArrayLike | None = None
 ) -> Tensor:

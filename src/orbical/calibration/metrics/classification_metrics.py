@@ -43,6 +43,8 @@ _REMEDIES = {
 class _ClassificationMetric(MeasureMetric):
     """A metric of a classifier's outputs."""
 
+    keywords = ("from_logits", "ignore_index")
+
     def __init__(
         self, *, from_logits: bool = False, ignore_index: int | None = None, **options: Any
     ) -> None:

@@ -10,9 +10,16 @@ from torch import Tensor
 from torchmetrics import Metric
 from torchmetrics.utilities import dim_zero_cat, rank_zero_warn
 
+from ...errors import check_name
 from .. import built_in_measures as built_in_measures  # the measures that classes are made of
 from ..pairs.pairs_and_weights import at_least_pairs
 from ..registry import MEASURES, Measure
+
+_OF_ALL = (
+    "compute_on_cpu", "compute_with_cache", "dist_sync_fn", "dist_sync_on_step",
+    "distributed_available_fn", "process_group", "sync_on_compute",
+)  # fmt: skip
+"""The keywords of `torchmetrics.Metric`."""
 
 _ANY = [0.5, 0.6, 0.7]
 _TRIAL: dict[str, tuple[object, ...]] = {
@@ -28,6 +35,7 @@ class MeasureMetric(Metric):
 
     Attributes:
         entry: The measure.
+        keywords: The keywords of the class beside the options of the measure.
         settings: All its options, with their values.
         function: The measure with these options, of samples.
     """
@@ -36,6 +44,7 @@ class MeasureMetric(Metric):
     full_state_update = False
     plot_lower_bound: float | None = 0.0
     entry: ClassVar[Measure]
+    keywords: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, measure: str | None = None, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -51,7 +60,12 @@ class MeasureMetric(Metric):
     def __init__(self, *, measure: Measure | None = None, **options: Any) -> None:
         entry = self.entry if measure is None else measure
         own, rest = entry.split(options)
-        super().__init__(**rest)
+        try:
+            super().__init__(**rest)
+        except ValueError as error:
+            for name in rest if "Unexpected keyword" in str(error) else ():
+                check_name(type(self).__name__, name, [*entry.settings, *self.keywords, *_OF_ALL])
+            raise
         self.settings = {**entry.settings, **own}
         self._minimum = entry.minimum
         self.function = entry.bind(**own).value

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import shutil
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from urllib.parse import quote
 
 from ... import __version__
 from ..._text import counted
+from ..._warnings import warn
 from ...errors import InputError, whole_number
 from ...store import Json, Scan
 from ..bundling import bundle, icon, web_sources, web_style
@@ -110,7 +110,7 @@ def report(
         check_traveling_models(view, with_models)
         models = traveling_models(with_models)
     if not view.complete:
-        warnings.warn(view.scan.caveat, stacklevel=2)
+        warn(view.scan.caveat)
     heading, parts = build_report(
         view, samples=samples, methods=methods, models=models, title=title, advance=advance
     )

@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import wait
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..._arrays import callers_level
+from ..._warnings import warn
 from ...errors import InputError, OrbicalError, StoreError, check_name, check_type, unknown_name
 from ...store import Json, Scan
 from ..background import TICK_S, DaemonPool, Progress, Stopped, yield_to_readers
@@ -321,7 +320,7 @@ def _views_opened_by_session(scans: Mapping[str, Scan], extras: Extras) -> dict[
     if unfit:
         used = ", ".join(name for name in views if name not in unfit)
         message = f"data: used for {used}; they do not fit {', '.join(unfit)}"
-        warnings.warn(message, stacklevel=callers_level())
+        warn(message)
     return views
 
 

@@ -1,0 +1,25 @@
+"""Warnings that point at the line of the user's that led to them."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+_BETWEEN = {"contextlib", "functools", "torch.utils._contextlib"}
+"""Modules whose frames stand between those of orbical: of context managers and decorators."""
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn about the first line outside of orbical that led here.
+
+    Python shows a warning once for each line, and the reader needs the one to change. A fixed
+    level does not tell it, as the same function is reached on several ways.
+    """
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and _is_within(str(frame.f_globals.get("__name__"))):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_within(module: str) -> bool:
+    return module.partition(".")[0] == "orbical" or module in _BETWEEN
