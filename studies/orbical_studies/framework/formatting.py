@@ -33,14 +33,14 @@ def percent(value: float, digits: int = 0) -> str:
     return f"{100 * value:.{digits}f} %"
 
 
-def count(value: float) -> str:
-    """Format an integer with thousands separators.
+def count(value: float | str) -> str:
+    """Format a whole number, or a number without its decimals, with thousands separators.
 
     Example:
         >>> count(20000)
         '20,000'
     """
-    return f"{int(value):,}"
+    return f"{float(value):,.0f}"  # a header holds texts
 
 
 def number(value: float) -> str:
