@@ -46,7 +46,7 @@ PERCENT = re.compile(r"<(pre|code|svg)\b.*?</\1>|<[^>]*>|(?<=\d)\s?%", re.DOTALL
 SMALL = re.compile(
     r"<[^>]*>|\[[\d.e+-]+, [\d.e+-]+\]|\b\d[\d.]*e-\d+"
     r"|\+?\b\w{1,9}-\w{1,5}\b|\bm?eV/\w+|\b\d+ Å"  # names like NanoDet-g, and units
-    r"|\b\d[\d.]* (?:[mu]?s|[kMG]i?B)\b"  # times and sizes
+    r"|\b\d[\d.]* (?:[mµ]?s|[kMG]i?B)\b"  # times and sizes
 )
 # In sentences: a spread, the number of samples, and a power of ten.
 PROSE = re.compile(

@@ -382,7 +382,7 @@ def test_short_names_numbers_and_counts_stay_on_one_line(built):
     assert '<span class="whole">1e-4</span>' in text
     assert '<span class="whole">eV/Å³</span>' in text
     text = (built / "benchmarks" / "index.html").read_text("utf-8")
-    assert '<td><span class="whole">110 us</span></td>' in text
+    assert '<td><span class="whole">110 µs</span></td>' in text
     text = (built / "guide" / "cluster" / "index.html").read_text("utf-8")
     assert 'qsub <span class="whole">-J</span> 1-16 <span class="whole">-v</span>' in text
 
