@@ -252,7 +252,8 @@ def nig_nll(
     parts = _read_target_and_parameters(target, gamma=gamma, nu=nu, alpha=alpha, beta=beta)
     simple = all(part.dtype == torch.float32 and can_inspect_array(part) for part in parts)
     if simple and weights is None and reduction == "mean":
-        total: Tensor = _EvidentialLoss.apply(*torch.broadcast_tensors(*parts))  # type: ignore[no-untyped-call]
+        every = torch.broadcast_tensors(*parts)
+        total: Tensor = _EvidentialLoss.apply(*every)  # type: ignore[no-untyped-call]
         return total / len(parts[-1])
     gamma, nu, alpha, beta, target = parts
     scale = beta * (1 + 1 / nu)
