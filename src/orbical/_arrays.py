@@ -93,7 +93,7 @@ def _holds_text(values: ArrayLike) -> bool:
 
 
 def _remedy_for_text(name: str, values: ArrayLike) -> str:
-    """Say how texts become numbers; numbered in alphabetical order, "10" would come before "2".
+    """Return how texts become numbers; numbered in alphabetical order, "10" would come before "2".
 
     >>> _remedy_for_text("labels", ["10", "2"]), _remedy_for_text("orbit", ["a", "b"])
     ('convert them, numpy.asarray(labels, int)', 'number them with numpy.unique(names, ...

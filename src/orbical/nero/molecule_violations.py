@@ -141,7 +141,7 @@ def scanned_quantities(names: Container[str]) -> list[str]:
 
 
 def score_scope(names: Container[str], unit: str) -> str:
-    """Say which quantity of atoms a score is of, and which of the scan it says nothing of.
+    """Describe which quantity of atoms a score is of, and which of the scan it says nothing of.
 
     Args:
         names: the names of the variables of a scan.

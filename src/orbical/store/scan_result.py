@@ -166,7 +166,7 @@ class Scan:
         )
 
     def __getitem__(self, name: object) -> NoReturn:
-        """Say where the arrays are."""
+        """Raise an error that says where the arrays are."""
         where = f"scan.data[{name!r}]" if isinstance(name, str) else "scan.data"
         raise InputError("scan", problem="has no items", remedy=f"its arrays are in {where}")
 

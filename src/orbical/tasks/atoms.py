@@ -114,7 +114,7 @@ class Atoms(Task):
         return structure_names(data)
 
     def usual_group(self, x: Tree) -> str:
-        """Ask for a group of space."""
+        """Raise an error that asks for a group of space."""
         raise InputError("group", "a group of space, such as 'rotations3d:8'", "none")
 
     def sample_name(self, x: Tree, index: int, names: Sequence[str] | None) -> str:
