@@ -257,6 +257,11 @@ def arrays_are_traced() -> bool:
     return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
 
 
+def probability_tolerance(dtype: torch.dtype) -> float:
+    """Return how far rounding in this dtype may move a probability or a row sum from 1."""
+    return {torch.float64: 1e-6, torch.float32: 1e-4}.get(dtype, 2e-2)
+
+
 def warn_of_probabilities(
     logits: Tensor, remedy: str = "pass them as probs=, or save them as probs", name: str = "logits"
 ) -> None:
@@ -265,7 +270,7 @@ def warn_of_probabilities(
     A softmax of probabilities is nearly uniform, and every measure of it is beside the point. One
     or two rows can look so by chance, and are left alone.
     """
-    slack = 2e-2 if logits.dtype in _HALF else 1e-4
+    slack = max(probability_tolerance(logits.dtype), probability_tolerance(torch.float32))
     rows = logits.detach()
     rows = rows if rows.ndim == 2 else rows.reshape(-1, rows.shape[-1])
     if len(rows) < 3 or abs(_total(rows[0]) - 1) > slack:

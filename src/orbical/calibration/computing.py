@@ -55,7 +55,6 @@ from .pairs.from_outputs import softmax
 from .pairs.pairs_and_weights import (
     check_finite,
     check_weights,
-    probability_tolerance,
     weighted_mean,
     weights_of,
     without_ignored,

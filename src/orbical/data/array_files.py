@@ -131,12 +131,14 @@ def read_outputs(path: Path) -> dict[str, Any]:
 
 def _check_probs_are_of_logits(probs: Any, logits: Any, path: Path) -> None:
     """Refuse probabilities that are not the softmax of the logits beside them, but for rounding."""
-    from .._arrays import as_array
+    import torch
 
-    given, scores = as_array("probs", probs), as_array("logits", logits)
+    from .._arrays import as_floating, probability_tolerance
+
+    given, scores = as_floating("probs", probs), as_floating("logits", logits)
     one_column = scores.ndim == 1 or scores.shape[-1] == 1
     made = scores.double().sigmoid() if one_column else scores.double().softmax(-1)
-    slack = 2e-2 if min(given.element_size(), scores.element_size()) < 4 else 1e-4
+    slack = max(map(probability_tolerance, (torch.float32, given.dtype, scores.dtype)))
     if given.shape != made.shape:
         problem = f"probs of shape {probs.shape} beside logits of shape {logits.shape}"
     elif (apart := float((given.double() - made).abs().max())) > slack:

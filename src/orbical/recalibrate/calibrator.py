@@ -21,9 +21,16 @@ from sklearn.utils.validation import (
 )
 from torch import Tensor
 
-from .._arrays import ArrayLike, as_array, both_classes, single_precision, warn_of_probabilities
+from .._arrays import (
+    ArrayLike,
+    as_array,
+    both_classes,
+    probability_tolerance,
+    single_precision,
+    warn_of_probabilities,
+)
 from .._imports_and_paths import existing_file
-from ..calibration import check_finite, probability_tolerance
+from ..calibration import check_finite
 from ..errors import InputError, StoreError, WithUsage, check_name, unknown_name
 
 _OUTPUTS = ("logits", "probabilities")

@@ -23,11 +23,12 @@ from ..._arrays import (
     both_classes,
     can_inspect_array,
     few_as_numpy,
+    probability_tolerance,
     single_precision,
     warn_of_probabilities,
 )
 from ...errors import InputError, with_usage
-from .pairs_and_weights import kept_samples, probability_tolerance
+from .pairs_and_weights import kept_samples
 
 __all__ = ["classwise", "normalized_entropy", "probabilities", "top_label"]
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..._arrays import ArrayLike, array_range, as_array, as_floating, true_labels
+from ..._arrays import (
+    ArrayLike,
+    array_range,
+    as_array,
+    as_floating,
+    probability_tolerance,
+    true_labels,
+)
 from ...errors import InputError
 
 _OF_LOGITS = "make the pair from logits with top_label(logits=..., labels=...)"
-
-
-def probability_tolerance(dtype: torch.dtype) -> float:
-    """Return how far rounding in this dtype may move a probability or a row sum from 1."""
-    return {torch.float64: 1e-6, torch.float32: 1e-4}.get(dtype, 2e-2)
 
 
 def _check_pair_in_unit_interval(name: str, tensor: Tensor, remedy: str = "") -> None:
