@@ -7,8 +7,6 @@ are not looked at.
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -79,9 +77,21 @@ def _from_numpy(array: np.ndarray) -> Tensor:
         array = array.astype(array.dtype.newbyteorder("="))
     if any(stride < 0 for stride in array.strides):
         array = array.copy()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The given NumPy array is not writ", UserWarning)
-        return torch.as_tensor(array)  # only ever read
+    if not array.flags.writeable:
+        array = np.asarray(_AsWriteable(array))
+    return torch.as_tensor(array)
+
+
+class _AsWriteable:
+    """The memory of an array that torch takes without a warning, as it is only ever read here.
+
+    Ignoring the warning would change the filters of all threads.
+    """
+
+    def __init__(self, array: np.ndarray) -> None:
+        self._held = array  # which keeps the memory
+        address = array.__array_interface__["data"][0]
+        self.__array_interface__ = array.__array_interface__ | {"data": (address, False)}
 
 
 def _holds_text(values: ArrayLike) -> bool:

@@ -409,10 +409,10 @@ def _check_verdict_on_terms(
     highest, lowest = "maximum" in rule.limit, -np.inf if least is None else least
     within = {} if bounds is None else {"low": bounds[0], "high": bounds[1]}
 
-    def interval(terms: np.ndarray, level: float) -> calibration.MeanEnds[Any]:
+    def interval(terms: np.ndarray, level: float) -> calibration.CautionedMean[Any]:
         if bounds is None:
             return calibration.unbounded_mean_interval(terms, level, low=lowest)
-        return calibration.MeanEnds(calibration.bounded_mean_interval(terms, level, **within))
+        return calibration.CautionedMean(calibration.bounded_mean_interval(terms, level, **within))
 
     extremes, of_columns = nero.mean_at_worst(columns, interval, level, highest)
     if rule.of_squares:

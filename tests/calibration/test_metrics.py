@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 import torch
-import torch.distributed as dist
-import torch.multiprocessing as mp
 from torchmetrics import MetricCollection
 from torchmetrics.classification import MulticlassAccuracy, MulticlassCalibrationError
+from two_ranks import run_two_ranks
 
 from orbical.calibration import (
     accuracy,
@@ -270,9 +269,7 @@ def test_ece_has_its_diagram():
     assert error_of(metric.reliability()) == metric.compute()
 
 
-def _work(rank: int, folder: str) -> None:
-    rendezvous = f"file://{folder}/rendezvous"
-    dist.init_process_group("gloo", rendezvous, rank=rank, world_size=2)
+def work(rank: int, folder: Path) -> None:
     values = {}
     for name, (make, _) in TABLE.items():
         metric = make(from_logits=True)
@@ -280,13 +277,11 @@ def _work(rank: int, folder: str) -> None:
         for preds, target in batches()[: 1 if rank else 3]:
             metric.update(preds, target)
         values[name] = metric.compute().item()
-    Path(folder, f"{rank}.json").write_text(json.dumps(values))
-    dist.destroy_process_group()
+    (folder / f"{rank}.json").write_text(json.dumps(values))
 
 
 def test_two_processes_agree_with_one(tmp_path):
-    # Forked, because a spawned process could not import this file by its name.
-    mp.start_processes(_work, args=(str(tmp_path),), nprocs=2, start_method="fork")
+    run_two_ranks(__file__, tmp_path)
     seen = [*batches()[:3], batches()[0]]
     logits, labels = (torch.cat(part) for part in zip(*seen, strict=True))
     for rank in (0, 1):

@@ -99,7 +99,7 @@ def test_selection_finds_the_values_that_a_sort_finds(
     size = equal_mass._SELECT_FROM + data.draw(st.integers(0, 50))
     values = pool[torch.as_tensor(rng.integers(0, distinct, size))]
     places = torch.as_tensor(np.sort(rng.integers(0, size, 9)))
-    found = equal_mass.order_statistics(values[None], places)[0]
+    found = equal_mass.equal_mass_order_statistics(values[None], places)[0]
     assert torch.equal(found, values.sort().values[places])
 
 

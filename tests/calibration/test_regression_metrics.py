@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 import torch
-import torch.distributed as dist
-import torch.multiprocessing as mp
 from torchmetrics import MetricCollection
+from two_ranks import run_two_ranks
 
 from orbical import calibration
 from orbical.calibration import metrics
@@ -100,21 +99,18 @@ def test_measures_without_a_class_have_a_metric():
     torch.testing.assert_close(metric.compute(), expected)
 
 
-def _work(rank: int, folder: str) -> None:
-    dist.init_process_group("gloo", f"file://{folder}/rendezvous", rank=rank, world_size=2)
+def work(rank: int, folder: Path) -> None:
     found = {}
     for kind in TABLE:
         metric = kind()
         for batch in batches()[: 1 if rank else 3]:
             metric.update(batch[:2], batch[2])
         found[kind.__name__] = metric.compute().item()
-    Path(folder, f"{rank}.json").write_text(json.dumps(found))
-    dist.destroy_process_group()
+    (folder / f"{rank}.json").write_text(json.dumps(found))
 
 
 def test_two_processes_agree_with_one(tmp_path):
-    # Forked, because a spawned process could not import this file by its name.
-    mp.start_processes(_work, args=(str(tmp_path),), nprocs=2, start_method="fork")
+    run_two_ranks(__file__, tmp_path)
     seen = [*batches(), batches()[0]]
     whole = [torch.cat(part) for part in zip(*seen, strict=True)]
     for rank in (0, 1):

@@ -21,9 +21,9 @@ from .what_if_changes import (
     Outcome,
     advised_group,
     checked_remedy,
-    remedy_code,
     rows_to_advise_on,
     trial_of_changes,
+    what_if_change_code,
 )
 
 Array = np.ndarray
@@ -334,7 +334,7 @@ def _remedy(
         before=before,
         after=after,
         change=asdict(change),
-        code=remedy_code(change, arrays.group) if _acts(after) else _NO_CODE,
+        code=what_if_change_code(change, arrays.group) if _acts(after) else _NO_CODE,
     )
 
 

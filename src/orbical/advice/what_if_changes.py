@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ import numpy as np
 import torch
 
 from .._lazy import xr
+from .._warnings import silent
 from ..calibration import ece
 from ..conformal import LAC, conformal_halves, finished_rows_of_coverage, rows_of_coverage
 from ..errors import InputError, check_name, real_number, whole_number
@@ -165,7 +165,7 @@ def what_if(
         "passes": change.average,
         "held": len(trial.fit.labels),
         "tested": len(trial.test.labels),
-        "code": remedy_code(change, arrays.group),
+        "code": what_if_change_code(change, arrays.group),
     }
     return xr.Dataset(found, coords, {"group": arrays.group.spec, "passing": passing, **about})
 
@@ -272,8 +272,7 @@ def _recalibrated_predictions(
         "position": (elements, elements),
     }[where]
     scalings: list[OrbitTemperature | None] = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # temperatures at an end of their range are judged too
+    with silent():  # temperatures at an end of their range are judged too
         for part in learn:
             orbits = torch.from_numpy(fit.probs[part]).swapaxes(0, 1)
             scaling = OrbitTemperature(outputs="probabilities")
@@ -305,7 +304,7 @@ def _cheapest_threshold(fit: ChangedPredictions, weights: Array, passing: float)
     return float(sure[order][best]) if saved[best] > 0 else np.inf
 
 
-def remedy_code(change: Change, group: Group) -> str:
+def what_if_change_code(change: Change, group: Group) -> str:
     """Write Python that makes a change; `model` and `task` are those of the scan."""
     lines = ["import orbical as ob"]
     if change.average > 1:

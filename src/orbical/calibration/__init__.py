@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING
 # A gate that checks means needs no torch, which takes longer to import than all of its work.
 from .intervals.bounded_means import *
 from .intervals.bounded_means import MANY
-from .intervals.cautions import MeanEnds, caution, first_interval_caution
+from .intervals.cautions import CautionedMean, caution, first_interval_caution
 from .intervals.levels import *
 from .intervals.levels import RESAMPLES
 from .verdicts import *

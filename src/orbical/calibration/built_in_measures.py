@@ -215,7 +215,9 @@ def _brier_part_measure(part: str, meaning: str, **settings: Any) -> Measure:
     return Measure(name, value, f"Brier, {part}", meaning, listed=_TABLE, **settings)
 
 
-def _interval_of_classwise_measure(name: str) -> Callable[[TableOutputs, TableSettings], Interval]:
+def _interval_of_built_in_classwise_measure(
+    name: str,
+) -> Callable[[TableOutputs, TableSettings], Interval]:
     """Return the mean of the classes' intervals, no narrower than that of their mean.
 
     Of many calibrated classes some show an error by chance, and the mean of their lower ends is not
@@ -376,7 +378,7 @@ _CLASSWISE = tuple(
     _outputs(getattr(by_class, f"classwise_{name}"), f"class-wise {title}", target=0.0,
              meaning=f"mean over classes k of `{name}` of the probability of class k",
              unit=unit, minimum=minimum, listed=listed,
-             table_interval=_interval_of_classwise_measure(name))
+             table_interval=_interval_of_built_in_classwise_measure(name))
     for name, title, unit, minimum, listed in (
         ("ece", "ECE", "probability", 1, _TABLE),
         ("ks", "KS", "probability", 1, _TABLE),

@@ -39,7 +39,7 @@ NAMES = [name for name in dir() if name[0].isalpha() and name != "annotations"]
 
 from . import built_in_measures
 from .intervals.bounded_means import MANY
-from .intervals.cautions import MeanEnds, caution, evidence_of_pairs, first_interval_caution
+from .intervals.cautions import CautionedMean, caution, evidence_of_pairs, first_interval_caution
 from .intervals.mean_intervals import paired_interval_of_sums
 from .measures.binned import bin_index
 from .measures.cumulative import esd_with_slope, softened_cumulative

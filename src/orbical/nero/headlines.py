@@ -9,7 +9,7 @@ import numpy as np
 
 from .._lazy import xr
 from .._text import counted, number, percent
-from ..calibration import MeanEnds, bounded_mean_interval
+from ..calibration import CautionedMean, bounded_mean_interval
 from ..groups import Group, spoken_name
 from ..store import FINISHED, Scan, ScanArrays, arrays_of
 from ..tasks import quantity_rounding
@@ -279,7 +279,7 @@ def _broken_quantities_of_headline(arrays: ScanArrays) -> list[list[str]]:
 def _with_interval(columns: list[Array]) -> str:
     """Write the share of samples that are right at the worst element, with a wide interval."""
     (share, low, high), _ = sums_and_means.mean_at_worst(
-        columns, lambda *one: MeanEnds(bounded_mean_interval(*one))
+        columns, lambda *one: CautionedMean(bounded_mean_interval(*one))
     )
     wide = f" ({100 * low:.0f}–{100 * high:.0f} %)" if high - low > _WIDE else ""
     return _share(float(share)) + wide

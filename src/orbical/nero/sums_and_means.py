@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .._lazy import xr
-from ..calibration import MANY, MeanEnds, bounded_interval_of_sums, bounded_mean_interval
+from ..calibration import MANY, CautionedMean, bounded_interval_of_sums, bounded_mean_interval
 from ..store import AGREES, FINISHED, ScanArrays
 
 Array = np.ndarray
@@ -54,7 +54,7 @@ class Sums:
         least: float | None = None,
         level: float = 0.95,
         values: Callable[[int, int], Array] | None = None,
-    ) -> MeanEnds[Array]:
+    ) -> CautionedMean[Array]:
         """Return the mean and the ends of its interval, `[M, S, K]` each.
 
         It is that of `orbical.calibration.bounded_mean_interval` for values with bounds, otherwise
@@ -74,7 +74,7 @@ class Sums:
             lowest = -np.inf if least is None else least
             return interval_of_sums(*parts, self.cubes, self.fourths, level, low=lowest)
         if values is None:
-            return MeanEnds(share_interval_of_sums(*parts, level))
+            return CautionedMean(share_interval_of_sums(*parts, level))
         within = dict(zip(("low", "high"), bounds, strict=True))
         mean, low, high = bounded_interval_of_sums(*parts, level, **within)
         few = (self.count > 0) & (self.count <= MANY)
@@ -82,7 +82,7 @@ class Sums:
             some, cell = few[model, place], (model, place)
             ends = bounded_mean_interval(values(model, place).T[some], level, **within)
             low[cell][some], high[cell][some] = ends[1:]
-        return MeanEnds((mean, low, high))
+        return CautionedMean((mean, low, high))
 
 
 @dataclass(frozen=True)
@@ -173,10 +173,10 @@ def element_columns(arrays: ScanArrays, name: str, model: int) -> Iterator[Array
 
 def mean_at_worst(
     columns: Sequence[Array],
-    interval: Callable[[Array, float], MeanEnds[Any]],
+    interval: Callable[[Array, float], CautionedMean[Any]],
     level: float = 0.95,
     highest: bool = False,
-) -> tuple[Array, list[MeanEnds[Any]]]:
+) -> tuple[Array, list[CautionedMean[Any]]]:
     """Return the mean of the worst of K columns of terms, with an interval that holds for it.
 
     The worst is chosen by looking at all, so each interval is computed at a level corrected for

@@ -195,7 +195,7 @@ class ScriptedPredictor(TorchPredictor):
     def __init__(self, path: str) -> None:
         try:
             with warnings.catch_warnings():  # newer versions of torch recommend torch.export
-                warnings.simplefilter("ignore")
+                warnings.filterwarnings("ignore", "`torch.jit")
                 module = torch.jit.load(path, map_location="cpu")
         except Exception as error:
             raise ModelError(

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class MeanEnds(tuple[T, T, T], Generic[T]):
+class CautionedMean(tuple[T, T, T], Generic[T]):
     """A mean with the lower and upper end of its interval, and the `caution` it needs, if any.
 
-    >>> MeanEnds((0.5, 0.1, 0.9), "2 samples")
+    >>> CautionedMean((0.5, 0.1, 0.9), "2 samples")
     (0.5, 0.1, 0.9); 2 samples
     """
 
     caution: Any
 
-    def __new__(cls, ends: tuple[T, T, T], caution: Any = "") -> MeanEnds[T]:
+    def __new__(cls, ends: tuple[T, T, T], caution: Any = "") -> CautionedMean[T]:
         """Return the tuple, which unpacks as any other."""
         found = super().__new__(cls, ends)
         found.caution = caution

@@ -110,7 +110,7 @@ def compare(
         >>> bool(found.high < 0), bool(found.p_value < 0.01)
         (True, True)
     """
-    chosen = _compared_distance(measure, "pair", options)
+    chosen = _distance_of_comparison(measure, "pair", options)
     check_draws(level, resamples)
     given = [_one_pair(name, pair) for name, pair in (("a", a), ("b", b))]
     sizes = [len(confidence) for confidence, _ in given]
@@ -160,7 +160,7 @@ def regression_compare(
         >>> bool(found.high < 0), bool(found.p_value < 0.01)
         (True, True)
     """
-    chosen = _compared_distance(measure, "regression", options)
+    chosen = _distance_of_comparison(measure, "regression", options)
     check_draws(level, resamples)
     models = []
     for name, given in (("a", a), ("b", b)):
@@ -182,7 +182,9 @@ def regression_compare(
     return _comparison_of_worlds(chosen, worlds, level, Evidence(samples=models[0][0].shape[-2]))
 
 
-def _compared_distance(measure: MeasureLike, kind: str, options: dict[str, object]) -> BoundMeasure:
+def _distance_of_comparison(
+    measure: MeasureLike, kind: str, options: dict[str, object]
+) -> BoundMeasure:
     chosen = bound_measure(measure, kind, options)
     if chosen.distance is None:
         raise InputError(

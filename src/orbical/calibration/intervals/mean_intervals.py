@@ -13,7 +13,7 @@ from ..._arrays import ArrayLike, as_array, as_floating, as_numpy
 from ...errors import InputError
 from ..pairs.pairs_and_weights import binary_pair, sample_weights
 from .bounded_means import bounded_interval_of_sums
-from .cautions import Evidence, MeanEnds, caution, evidence_of_terms, first_interval_caution
+from .cautions import CautionedMean, Evidence, caution, evidence_of_terms, first_interval_caution
 from .comparisons import Comparison
 from .interval_ends import Interval, skewness_missed, student_quantile, tail_interval_ends
 from .levels import check_draws, checked_level, exact_interval_ends, normal_quantile
@@ -274,7 +274,7 @@ def compare_means(a: ArrayLike, b: ArrayLike, *, level: float = 0.95) -> Compari
     return Comparison(*ends, p_value, level, caution=ends.caution)
 
 
-def paired_interval_of_sums(*sums: np.ndarray, level: float = 0.95) -> MeanEnds[np.ndarray]:
+def paired_interval_of_sums(*sums: np.ndarray, level: float = 0.95) -> CautionedMean[np.ndarray]:
     """Return the difference of `compare_means` and the ends of its interval, `[...]` each.
 
     Args:
@@ -293,18 +293,18 @@ def paired_interval_of_sums(*sums: np.ndarray, level: float = 0.95) -> MeanEnds[
     )
     ends = _paired_ends(known, middle, error, found.evidence, level)
     mean, low, high = (part.numpy() for part in ends)
-    return MeanEnds((mean, low, high), ends.caution)
+    return CautionedMean((mean, low, high), ends.caution)
 
 
 def _paired_ends(
     count: Tensor, difference: Tensor, error: Tensor, seen: Evidence, level: float
-) -> MeanEnds[Tensor]:
+) -> CautionedMean[Tensor]:
     """Return a mean of differences with its interval; few of one sign may be chance."""
     around = student_quantile(checked_level(level), count.double() - 1) * error
     chance = 2.0 ** (1 - count.double()) > 1 - level
     around = torch.where(chance, torch.maximum(around, difference.abs()), around)
     ends = difference, difference - around, difference + around
-    return MeanEnds(ends, caution("compare_means", seen))
+    return CautionedMean(ends, caution("compare_means", seen))
 
 
 def _terms(name: str, values: ArrayLike) -> Tensor:
@@ -322,7 +322,7 @@ def _sums(*sums: ArrayLike) -> Iterator[np.ndarray]:
 
 def unbounded_mean_interval(
     values: ArrayLike, level: float = 0.95, *, low: float = -np.inf
-) -> MeanEnds[np.ndarray]:
+) -> CautionedMean[np.ndarray]:
     """Return a mean of values without bounds, such as distances, with its interval.
 
     It is that of `interval_of_sums`. No interval of such a mean holds whatever the values are:
@@ -363,7 +363,7 @@ def interval_of_sums(
     level: float = 0.95,
     *,
     low: float = -np.inf,
-) -> MeanEnds[np.ndarray]:
+) -> CautionedMean[np.ndarray]:
     """Return mean, low and high end of a mean over samples, from sums made block by block.
 
     The interval is that of `mean_interval` if no moments of a calibrated model are known: Student's
@@ -397,7 +397,7 @@ def interval_of_sums(
     with np.errstate(invalid="ignore"):  # a single sample has no error, and an infinite reach
         away = error * np.maximum(few, reach + tilts * (reach**2 + 2) / 3)
     ends = np.maximum(mean - away[0], low), mean + away[1]
-    return MeanEnds((mean, *ends), caution("unbounded_mean_interval", found.evidence))
+    return CautionedMean((mean, *ends), caution("unbounded_mean_interval", found.evidence))
 
 
 @dataclass(frozen=True)
@@ -517,7 +517,7 @@ def bootstrap_interval(
     limit = first_interval_caution(
         caution("bootstrap_interval", evidence_of_terms(terms, 1 / len(rows)))
     )
-    return MeanEnds((float(statistic(rows)), float(low), float(high)), limit)
+    return CautionedMean((float(statistic(rows)), float(low), float(high)), limit)
 
 
 def holm(p_values: ArrayLike) -> np.ndarray:

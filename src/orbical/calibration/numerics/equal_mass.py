@@ -15,7 +15,7 @@ _COMPARE_UP_TO = 64
 """Number of bins up to which one comparison for each edge beats a binary search for each value."""
 
 
-def order_statistics(values: Tensor, places: Tensor) -> Tensor:
+def equal_mass_order_statistics(values: Tensor, places: Tensor) -> Tensor:
     """Return the values that a sort would put at `places [P]`; values `[R, N]` are positive.
 
     The leading bits of positive floats order like the floats: the exponent and 7 bits more split
@@ -23,7 +23,7 @@ def order_statistics(values: Tensor, places: Tensor) -> Tensor:
     only the values in those are sorted.
 
     Example:
-        >>> order_statistics(torch.tensor([[4.0, 1.0, 3.0]]), torch.tensor([0, 2]))
+        >>> equal_mass_order_statistics(torch.tensor([[4.0, 1.0, 3.0]]), torch.tensor([0, 2]))
         tensor([[1., 4.]])
     """
     if len(values) > 1 or values.device.type != "cpu" or values.shape[-1] < _SELECT_FROM:
@@ -72,7 +72,7 @@ def equal_mass_index(key: Tensor, bins: int, mass: Tensor | None = None) -> Tens
     rows = key.detach().reshape(-1, key.shape[-1]).contiguous()
     size, device = rows.shape[-1], rows.device
     if mass is None:
-        edges = order_statistics(rows, equal_mass_places(size, bins, None, device))
+        edges = equal_mass_order_statistics(rows, equal_mass_places(size, bins, None, device))
     else:
         ordered, order = sorting.ascending(rows)
         sorted_mass = mass.expand(key.shape).reshape(rows.shape).gather(-1, order)

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..._arrays import as_numpy
+from ..._arrays import as_array, as_numpy
 from ...errors import check_type, number_of_bins
 from ..intervals.interval_ends import Interval, distance_interval, tail_interval_ends
 from ..intervals.levels import checked_level, normal_quantile
@@ -79,7 +79,7 @@ def pooled_reliability(
         sure, right = (as_numpy("columns", values) for values in column)
         if not len(known):
             residual, known = residual.new_zeros((bins, len(sure))), np.zeros(len(sure))
-        seen, at = ~np.isnan(sure), bin_index(torch.from_numpy(sure), bins)
+        seen, at = ~np.isnan(sure), bin_index(as_array("columns", sure), bins)
         exact = sure.astype(np.float64)
         terms = np.where(seen, weight * (right - exact), 0.0)
         residual.scatter_add_(0, at[None], torch.from_numpy(terms)[None])

@@ -7,7 +7,6 @@ import shutil
 import tempfile
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..._warnings import silent
 from ...actions import Images
 from ...data import ImageFiles, data_hash
 from ...errors import InputError, Interrupted, OrbicalError, StoreError
@@ -342,8 +342,7 @@ class Preview:
         from ...store import load
         from ..session import Session
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a unit that is being written
+        with silent():  # of a unit that is being written
             scan = load(path)
             name = Path(self._data).name or "look"
             session = Session({name: scan}, self._predictors, classes=self._proposal.classes)

@@ -197,7 +197,7 @@ def encoded_maps(view: ScanView, samples: Array, maps: Iterable[Map]) -> bytes:
         name = "/".join(one)
         try:
             with warnings.catch_warnings():  # an ICA that did not converge is a map all the same
-                warnings.simplefilter("ignore", UserWarning)
+                warnings.filterwarnings("ignore", "FastICA did not converge", UserWarning)
                 found = sample_map(_request(view, one))
         except InputError as error:  # too few samples for a map: the page shows the message
             about[name] = {"error": str(error)}
