@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -315,6 +316,20 @@ def test_a_model_without_any_detection_scores_nothing_and_has_no_consensus() -> 
     assert not bool(scan["correct"].any())
     assert bool((scan["count"] == 0).all())
     assert bool((scan["invariance_gap"] == 0).all())
+
+
+def test_boxes_that_are_shares_of_the_view_are_warned_of() -> None:
+    images, objects = blobs()
+
+    def shares(views: torch.Tensor) -> list[dict[str, torch.Tensor]]:
+        return [one | {"boxes": one["boxes"] / 32} for one in bright(views)]
+
+    with pytest.warns(UserWarning, match=r"all of their sides are in 0 .. 1; .* width and height"):
+        ob.scan(shares, (images, objects), group="cyclic:4", task=task(), progress=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ob.scan(bright, (images, objects), group="cyclic:4", task=task(), progress=False)
+        ob.scan(nothing, (images, objects), group="cyclic:4", task=task(), progress=False)
 
 
 def test_all_three_forms_of_answers_are_read_alike() -> None:

@@ -12,6 +12,7 @@ from torch.nn.functional import pad
 from torch.nn.utils.rnn import pad_sequence
 
 from .._arrays import as_array
+from .._warnings import warn
 from ..actions import ActionTree, Boxes, Window, as_action
 from ..errors import InputError, ModelError, real_number, whole_number
 from ..groups import Elements, Group
@@ -154,6 +155,16 @@ class Detection(Task):
             "a box whose left > right or top > bottom": inverted,
             **super().faults(outputs),
         }
+
+    def check_outputs(self, group: Group, outputs: Tensor) -> None:
+        """Warn of boxes that seem to be shares of the view."""
+        super().check_outputs(group, outputs)
+        found = Detections.of(outputs)
+        if found.present.any() and bool((found.box[found.present].abs() <= 1).all()):
+            warn(
+                "boxes are read as pixels of the view but all of their sides are in 0 .. 1; if "
+                "they are shares of it, multiply them by its width and height",
+            )
 
     def check_target(self, target: object, count: int) -> Tensor:
         """Check objects `[N, T, 5]`, the first of each sample its key object."""
