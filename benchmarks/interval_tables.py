@@ -27,7 +27,7 @@ import torch
 from orbical import bounds, calibration, selective
 from orbical.calibration import MEASURES, list_measures
 from orbical.calibration.intervals.cautions import first_interval_caution
-from orbical.calibration.measure_tables import TableOutputs, TablePredictions, TableSettings
+from orbical.calibration.measure_tables import MeasureTableSettings, TableOutputs, TablePredictions
 from orbical.nero.classification_scores import areas_under_roc
 
 Array = np.ndarray
@@ -193,7 +193,9 @@ def outputs_cover(measure: str, world: str, rng: Rng) -> Found:
     )
     table = MEASURES[measure].table_interval
     assert table is not None
-    found = table(given, TableSettings(resamples=5 * RESAMPLES))  # a fifth of it for each class
+    found = table(
+        given, MeasureTableSettings(resamples=5 * RESAMPLES)
+    )  # a fifth of it for each class
     return covers(found, outputs_truth(measure, world))
 
 
@@ -237,7 +239,7 @@ def regression_covers(measure: str, world: str, rng: Rng) -> Found:
 def bleed_covers(world: str, rng: Rng) -> Found:
     noise = torch.from_numpy(rng.gamma(2.0, 0.5, (size_of(world), 1)))
     given = TablePredictions(noise, noise, noise, noise)
-    return covers(MEASURES["aleatoric_bleed"].table_interval(given, TableSettings()), 1.5)
+    return covers(MEASURES["aleatoric_bleed"].table_interval(given, MeasureTableSettings()), 1.5)
 
 
 # Two models on the same samples.

@@ -498,5 +498,5 @@ def test_the_code_of_an_average_makes_what_was_measured(group):
         average = names["model"]
         assert len(average.group) == number
         stored = torch.from_numpy(scan.data["probabilities"].values[0]).swapaxes(0, 1).double()
-        expected = ob.nero.averaged_over_orbit(stored, scan.group, number)[scan.group.identity]
+        expected = ob.nero.averages_over_elements(stored, scan.group, number)[scan.group.identity]
         assert torch.allclose(average(images).double(), expected, atol=1e-6), code

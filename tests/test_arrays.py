@@ -13,7 +13,7 @@ import torch
 import xarray as xr
 
 from orbical import bounds, calibration, losses
-from orbical._arrays import as_array, as_numpy, true_labels
+from orbical._arrays import as_array, as_numpy, checked_label_array
 from orbical.errors import InputError
 
 
@@ -178,7 +178,9 @@ def test_scalars_of_numpy_are_numbers() -> None:
 def test_labels_may_be_a_column_or_booleans_of_two_classes() -> None:
     expected = calibration.accuracy(logits=LOGITS, labels=LABELS)
     assert calibration.accuracy(logits=LOGITS, labels=LABELS[:, None]) == expected
-    assert torch.equal(true_labels(LABELS[:, None], torch.zeros(2, 30, 3))[1], as_array("", LABELS))
+    assert torch.equal(
+        checked_label_array(LABELS[:, None], torch.zeros(2, 30, 3))[1], as_array("", LABELS)
+    )
     two, truth = LOGITS[:, :2], LABELS > 0
     assert calibration.nll(logits=two, labels=truth) == calibration.nll(
         logits=two, labels=truth.astype(int)

@@ -11,14 +11,14 @@ import torch
 import orbical as ob
 from orbical.errors import InputError
 from orbical.nero.changes import changed_share
-from orbical.tasks.answers import code_changes
+from orbical.tasks.answers import answer_code_changes
 
 
 def test_pairs_of_codes_are_those_counted_one_by_one():
     rng = np.random.default_rng(0)
     codes = torch.from_numpy(rng.integers(0, 3, (20, 6)))
     weights = torch.from_numpy(rng.dirichlet(np.ones(6)))
-    changed, pairs = code_changes(codes, weights)
+    changed, pairs = answer_code_changes(codes, weights)
     for row, differs, share in zip(codes, changed, pairs, strict=True):
         among = [
             (weights[i] * weights[j], row[i] != row[j])
@@ -31,7 +31,7 @@ def test_pairs_of_codes_are_those_counted_one_by_one():
 
 @pytest.mark.parametrize("size", range(1, 40))
 def test_no_pair_disagrees_if_no_answer_changes(size):
-    changed, pairs = code_changes(torch.full((3, size), 7), torch.full((size,), 1 / size))
+    changed, pairs = answer_code_changes(torch.full((3, size), 7), torch.full((size,), 1 / size))
     assert not changed.any()
     assert pairs.tolist() == [0.0] * 3  # exactly, whatever the weights sum to in floats
 

@@ -195,23 +195,25 @@ def check_label_range(labels: Tensor, classes: int, ignore_index: int | None = N
         raise InputError("labels", f"class indices 0 to {classes - 1}", got, remedy=remedy)
 
 
-def true_labels(labels: ArrayLike, outputs: Tensor, ignore_index: int | None = None) -> Tensor:
+def checked_label_array(
+    labels: ArrayLike, outputs: Tensor, ignore_index: int | None = None
+) -> Tensor:
     """Read the labels of outputs `[..., N, C]` as int64 `[..., N]`, and check their range.
 
     Example:
-        >>> true_labels([0, 1], torch.zeros(3, 2, 5)).shape
+        >>> checked_label_array([0, 1], torch.zeros(3, 2, 5)).shape
         torch.Size([3, 2])
     """
-    truth = label_array_of(outputs, labels)
+    truth = as_label_array(outputs, labels)
     check_label_range(truth, outputs.shape[-1], ignore_index)
     return truth
 
 
-def label_array_of(outputs: Tensor, labels: ArrayLike) -> Tensor:
+def as_label_array(outputs: Tensor, labels: ArrayLike) -> Tensor:
     """Read the labels `[N]`, `[N, 1]` or `[..., N]` of outputs `[..., N, C]`, as int64 `[..., N]`.
 
     Example:
-        >>> label_array_of(torch.zeros(2, 5), [[0], [1]])
+        >>> as_label_array(torch.zeros(2, 5), [[0], [1]])
         tensor([0, 1])
     """
     samples, classes = outputs.shape[-2:]
@@ -297,3 +299,15 @@ def warn_of_probabilities(
 
 def _total(values: Tensor) -> float:
     return sum(values.tolist()) if len(values) <= _ROWS else values.sum().item()
+
+
+def check_finite(argument: str, tensor: Tensor, what: str = "values") -> None:
+    """Refuse NaN and infinity.
+
+    Example:
+        >>> check_finite("mean", torch.tensor([0.5, 1.0]))
+    """
+    seen = tensor.detach()
+    # A finite sum proves finite terms at a fraction of the cost; an overflowing one proves nothing.
+    if not (bool(torch.isfinite(seen.sum())) or bool(torch.isfinite(seen).all())):
+        raise InputError(argument, f"finite {what}", "NaN or infinity")

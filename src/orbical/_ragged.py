@@ -37,7 +37,7 @@ def is_graph(thing: object) -> bool:
     )
 
 
-def graph_fields(data: Any) -> dict[str, Any] | None:
+def ragged_fields(data: Any) -> dict[str, Any] | None:
     """Return the fields of a ragged batch, or of graphs of PyG as one; None for other data."""
     if is_ragged(data):
         return dict(data)

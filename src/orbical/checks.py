@@ -104,7 +104,7 @@ _Judged = tuple[calibration.Verdict, int | None]
 """A verdict, and how many samples would decide it where more than its width tells."""
 
 
-class _Rule(NamedTuple):
+class _CheckRule(NamedTuple):
     """A threshold: a measure, "score" or a quantity of the orbit, at a place."""
 
     name: str
@@ -235,17 +235,17 @@ def configured_check(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _rule_of_check(name: str, limit: float) -> _Rule:
+def _rule_of_check(name: str, limit: float) -> _CheckRule:
     side, _, rest = name.partition("_")
     limits = {"maximum" if side == "max" else "minimum": float(limit)}, float(limit)
     if side in ("max", "min") and rest in _WHOLE:
         place = "worst" if rest == "accuracy_drop" else "mean"
-        return _Rule(name, rest, place, _WHOLE[rest], *limits)
+        return _CheckRule(name, rest, place, _WHOLE[rest], *limits)
     place, _, measure = rest.partition("_")
     if place not in PLACES:
         place, measure = "mean", rest
     if side in ("max", "min") and measure in ("accuracy", "score") and place != "pooled":
-        return _Rule(name, measure, place, f"{measure}, {PLACES[place]}", *limits)
+        return _CheckRule(name, measure, place, f"{measure}, {PLACES[place]}", *limits)
     if rest in calibration.MEASURES:
         place, measure = "mean", rest
     measure = _ALIASES.get(measure, measure)
@@ -258,18 +258,18 @@ def _rule_of_check(name: str, limit: float) -> _Rule:
         own = "(your own measure is known once its module is imported: see the option import)"
         raise error.about("threshold", remedy=f"{error.remedy} {own}".strip())
     what = f"{calibration.MEASURES[measure].title}, {PLACES[place]}"
-    return _Rule(name, measure, place, what, *limits)
+    return _CheckRule(name, measure, place, what, *limits)
 
 
 def _check_scan(
-    scan: Scan | xr.Dataset, rules: list[_Rule], draws: _Draws, models: Collection[str]
+    scan: Scan | xr.Dataset, rules: list[_CheckRule], draws: _Draws, models: Collection[str]
 ) -> list[Check]:
     arrays = arrays_of(scan)
     failed = _failed_in_check(scan, arrays)
     for name in models:
         check_name("model", name, arrays.models)
     own = {rule.name for rule in rules}
-    rules = [one for rule in rules for one in _of_each_quantity(rule, arrays, own)]
+    rules = [one for rule in rules for one in _check_rules_by_quantity(rule, arrays, own)]
     for rule in rules:
         calibration.measure_limit(rule.name, rule.value, _bounds(rule, arrays))
     return [
@@ -280,7 +280,9 @@ def _check_scan(
     ]
 
 
-def _of_each_quantity(rule: _Rule, arrays: ScanArrays, own: set[str]) -> list[_Rule]:
+def _check_rules_by_quantity(
+    rule: _CheckRule, arrays: ScanArrays, own: set[str]
+) -> list[_CheckRule]:
     """Return a limit of the gap as one of every quantity of atoms without a limit of its own.
 
     Any other rule is returned as it is.
@@ -309,7 +311,7 @@ def _failed_in_check(scan: Scan | xr.Dataset, arrays: ScanArrays) -> dict[str, i
     return {name: len(failures) for name, failures in scan.failures.items()}
 
 
-def _check_of(rule: _Rule, model: str, samples: int, found: _Judged, **about: Any) -> Check:
+def _check_of(rule: _CheckRule, model: str, samples: int, found: _Judged, **about: Any) -> Check:
     judged, needed = found
     if needed is None and judged.outcome == "inconclusive":  # by its width
         end = judged.high if judged.value < judged.limit else judged.low
@@ -321,7 +323,7 @@ def _check_of(rule: _Rule, model: str, samples: int, found: _Judged, **about: An
 
 
 def _check_outputs(
-    path: Path, rules: list[_Rule], draws: _Draws, models: Collection[str]
+    path: Path, rules: list[_CheckRule], draws: _Draws, models: Collection[str]
 ) -> list[Check]:
     for name in models:
         check_name("model", name, [path.stem])
@@ -349,7 +351,7 @@ def _check_outputs(
         row, title = measured[rule.quantity], calibration.MEASURES[rule.quantity].title
         if rule.quantity == "accuracy":
             correct = calibration.top_label(**outputs)[1].numpy()
-            judged = _check_verdict_on_terms([correct], _bounds(rule), rule, level)
+            judged = _check_terms_against_threshold([correct], _bounds(rule), rule, level)
         else:
             ends = float(row.value), float(row.low), float(row.high)
             judged = calibration.judge(*ends, **rule.limit, level=level, caution=row.caution), None
@@ -357,7 +359,9 @@ def _check_outputs(
     return checked
 
 
-def _verdicts_of_check(scan: Scan | xr.Dataset, rule: _Rule, draws: _Draws) -> dict[str, _Judged]:
+def _verdicts_of_check(
+    scan: Scan | xr.Dataset, rule: _CheckRule, draws: _Draws
+) -> dict[str, _Judged]:
     if rule.of_means:
         return _check_verdicts_on_means(scan, rule, draws["level"])
     entry = calibration.MEASURES[rule.quantity]
@@ -371,7 +375,7 @@ def _verdicts_of_check(scan: Scan | xr.Dataset, rule: _Rule, draws: _Draws) -> d
 
 
 def _check_verdicts_on_means(
-    scan: Scan | xr.Dataset, rule: _Rule, level: float
+    scan: Scan | xr.Dataset, rule: _CheckRule, level: float
 ) -> dict[str, _Judged]:
     """Judge a mean over samples of each model."""
     arrays = arrays_of(scan)
@@ -383,7 +387,7 @@ def _check_verdicts_on_means(
         rows = nero.sample_changes(arrays)["changed"]
         binary = nero.changes_are_binary(arrays)
         return {
-            model: _check_verdict_on_terms(
+            model: _check_terms_against_threshold(
                 [nero.known_terms(values, binary)], _bounds(rule), rule, level
             )
             for model, values in zip(arrays.models, rows, strict=True)
@@ -391,17 +395,17 @@ def _check_verdicts_on_means(
     bounds, name = _bounds(rule, arrays), rule.variable
     least = nero.least_response(arrays, name) if bounds is None and name in arrays else None
     return {
-        model: _check_verdict_on_terms(
+        model: _check_terms_against_threshold(
             list(_terms_to_check(arrays, rule, place)), bounds, rule, level, least
         )
         for place, model in enumerate(arrays.models)
     }
 
 
-def _check_verdict_on_terms(
+def _check_terms_against_threshold(
     columns: list[np.ndarray],
     bounds: tuple[float, float] | None,
-    rule: _Rule,
+    rule: _CheckRule,
     level: float,
     least: float | None = None,
 ) -> _Judged:
@@ -434,7 +438,7 @@ def _check_verdict_on_terms(
     return judged, calibration.samples_to_decide(worst, limit, corrected, **within)
 
 
-def _bounds(rule: _Rule, arrays: ScanArrays | None = None) -> tuple[float, float] | None:
+def _bounds(rule: _CheckRule, arrays: ScanArrays | None = None) -> tuple[float, float] | None:
     """Return the values between which all terms, and so their mean, lie, if there are such."""
     if rule.quantity in _RANGES:
         return _RANGES[rule.quantity]
@@ -443,7 +447,7 @@ def _bounds(rule: _Rule, arrays: ScanArrays | None = None) -> tuple[float, float
     return calibration.MEASURES[rule.quantity].bounds
 
 
-def _terms_to_check(arrays: ScanArrays, rule: _Rule, model: int) -> Iterator[np.ndarray]:
+def _terms_to_check(arrays: ScanArrays, rule: _CheckRule, model: int) -> Iterator[np.ndarray]:
     """Yield what is averaged over samples: one column of known terms, or one for each element."""
     name = rule.variable
     if name not in arrays:
@@ -465,7 +469,9 @@ def _terms_to_check(arrays: ScanArrays, rule: _Rule, model: int) -> Iterator[np.
     elif rule.quantity not in _AVERAGED:
         yield nero.known_terms(column(lambda part: _mean_square(part, weights)))
     elif rule.place == "mean":
-        yield nero.known_terms(column(lambda part: nero.orbit_moments(part, weights)[0]))
+        yield nero.known_terms(
+            column(lambda part: nero.orbit_means_and_variances(part, weights)[0])
+        )
     elif rule.place == "identity":
         yield nero.known_terms(column(lambda part: part[:, identity]), binary)
     else:
@@ -486,4 +492,4 @@ def _remedy(arrays: ScanArrays) -> str:
 def _mean_square(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return each sample's mean square over its orbit; a single answer is its own consensus."""
     alone = (~np.isnan(values)).sum(1) < min(2, values.shape[1])
-    return np.where(alone, np.nan, nero.orbit_moments(np.square(values), weights)[0])
+    return np.where(alone, np.nan, nero.orbit_means_and_variances(np.square(values), weights)[0])

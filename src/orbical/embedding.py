@@ -198,7 +198,7 @@ def spread_points(points: Array, count: int) -> Array:
 
 
 @dataclass(frozen=True)
-class Components:
+class PrincipalComponents:
     """Principal components of points, largest first.
 
     Attributes:
@@ -214,7 +214,7 @@ class Components:
 
 def principal_components(
     arrays: ScanArrays, name: str, sets: Sequence[Sequence[int]], sums: Sums, most: int
-) -> Components:
+) -> PrincipalComponents:
     """Return points in the frame of their principal components, the `most` largest.
 
     All methods start from there, which keeps distances and removes rounding errors. The covariance
@@ -261,7 +261,7 @@ def principal_components(
         first += some.sum(0)
         used += len(some)
     if not used:
-        return Components(np.full((len(sets), arrays.samples, 1), np.nan), [], 0)
+        return PrincipalComponents(np.full((len(sets), arrays.samples, 1), np.nan), [], 0)
     shift = first / used
     covariance = (second / used - np.outer(shift, shift)) * np.outer(roots, roots)
     variances, axes = np.linalg.eigh(covariance)
@@ -275,7 +275,7 @@ def principal_components(
         np.matmul(some, axes, out=scores[number, rows])
     scores -= shift @ axes
     explained = variances[:2] / (float(variances.sum()) or 1.0)
-    return Components(scores, explained.tolist(), used)
+    return PrincipalComponents(scores, explained.tolist(), used)
 
 
 def embedding_components(method: str, dims: int) -> int:

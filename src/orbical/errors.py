@@ -140,7 +140,7 @@ def check_name(argument: str, given: object, known: Collection[str]) -> None:
         raise unknown_name(argument, given, known)
 
 
-def with_usage(
+def errors_with_usage(
     usage: str = "", elsewhere: Callable[[str], str] = lambda _: ""
 ) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
     """Let a function answer arguments that it does not take with the call that works.
@@ -148,7 +148,7 @@ def with_usage(
     That is its signature unless `usage` says another. `elsewhere` says where an argument belongs
     that users look for here, or nothing.
 
-    >>> @with_usage("(probs=probs)", lambda name: "pass g(size=...)" * (name == "size"))
+    >>> @errors_with_usage("(probs=probs)", lambda name: "pass g(size=...)" * (name == "size"))
     ... def f(*, probs=None, bins=15): ...
     >>> f([0.5])
     Traceback (most recent call last):
@@ -194,7 +194,7 @@ def with_usage(
 
 
 class WithUsage:
-    """A class whose constructor, and that of each subclass, answers as `with_usage` does.
+    """A class whose constructor, and that of each subclass, answers as `errors_with_usage` does.
 
     >>> class Bins(WithUsage):
     ...     def __init__(self, *, number=15): ...
@@ -210,7 +210,7 @@ class WithUsage:
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         if "__init__" in vars(cls):
-            cls.__init__ = with_usage()(cls.__init__)  # type: ignore[method-assign]
+            cls.__init__ = errors_with_usage()(cls.__init__)  # type: ignore[method-assign]
 
 
 def check_type(argument: str, value: object, kind: type, expected: str) -> None:

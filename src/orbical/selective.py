@@ -167,7 +167,7 @@ def rejection(
     """
     from .nero import consistency
 
-    _, arrays = calibration.pairs_of(scan)
+    _, arrays = calibration.pair_arrays_at_positions(scan)
     number = calibration.model_index(arrays, model)
     sure, hit = calibration.pairs_at_element(arrays, number, arrays.group.identity)
     done = ~np.isnan(sure)
@@ -207,7 +207,7 @@ def along_orbit(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.DataArray
         >>> dict(found.sizes), bool((found["calibrated"] <= found).all())
         ({'model': 1, 'element': 4}, True)
     """
-    confidence, arrays = calibration.pairs_of(scan)
+    confidence, arrays = calibration.pair_arrays_at_positions(scan)
     shape = (confidence.sizes["model"], confidence.sizes["element"])
     ends = {name: np.full(shape, np.nan) for name in ("aurc", "low", "high", "best")}
     for model in range(shape[0]):

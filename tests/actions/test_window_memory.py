@@ -7,7 +7,7 @@ import torch
 
 import orbical as ob
 from orbical.actions import Window
-from orbical.actions.pixel_grids import _crops_at_once, _crops_in_turn
+from orbical.actions.pixel_grids import _pixel_crops_at_once, _pixel_crops_in_turn
 from orbical.groups import translations
 
 
@@ -25,9 +25,9 @@ def test_crops_made_at_once_equal_those_made_in_turn() -> None:
     corners = np.random.default_rng(0).integers(0, 5, (7, 2))
     shared = torch.rand(1, 3, 2, 20, 20)
     for images in (shared.expand(7, -1, -1, -1, -1), torch.rand(7, 3, 2, 20, 20)):
-        joined = _crops_in_turn(images, corners, 16)
+        joined = _pixel_crops_in_turn(images, corners, 16)
         assert joined.is_contiguous()
-        assert torch.equal(joined, _crops_at_once(images, corners, 16))
+        assert torch.equal(joined, _pixel_crops_at_once(images, corners, 16))
         row, left = corners[3]
         assert torch.equal(joined[3], images[3, ..., row : row + 16, left : left + 16])
 

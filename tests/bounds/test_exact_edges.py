@@ -12,7 +12,7 @@ from orbical import bounds, groups
 from orbical.bounds import Density, OrbitTable, neighbors, taxonomy
 from orbical.bounds.any_model import own_model_outputs
 from orbical.bounds.price_and_ceiling import _ceiling_of_split
-from orbical.bounds.table_checks import level, whole_numbers
+from orbical.bounds.table_checks import checked_table_integers, level
 from orbical.errors import InputError
 
 TABLE = [[0.25, 0.25], [0.5, 0.0]]
@@ -93,10 +93,10 @@ def test_the_support_of_a_density_is_where_the_ball_holds_enough_samples() -> No
 
 def test_only_rows_of_as_many_samples_are_taken_for_one_hot() -> None:
     with pytest.raises(InputError, match="argmax"):
-        whole_numbers("label", np.eye(3), 3)
+        checked_table_integers("label", np.eye(3), 3)
     for shape in ((4, 2), (3, 1, 1)):
         with pytest.raises(InputError) as refused:
-            whole_numbers("label", np.zeros(shape), 3)
+            checked_table_integers("label", np.zeros(shape), 3)
         assert "argmax" not in str(refused.value)
 
 

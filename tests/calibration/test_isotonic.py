@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
 
-from orbical.calibration.measures.proper_scores import isotonic_remainder
+from orbical.calibration.measures.proper_scores import isotonic_brier_remainder
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -23,9 +23,9 @@ def test_the_remainder_is_that_of_scipys_regression_row_by_row(seed: int) -> Non
         if some.any():
             fit = isotonic_regression(right[some] / number[some], weights=number[some]).x
             expected += (number[some] * fit**2 - 2 * fit * right[some] + right[some]).sum()
-    found = isotonic_remainder(place, hits.ravel()[place], before, int(width))
+    found = isotonic_brier_remainder(place, hits.ravel()[place], before, int(width))
     assert found == pytest.approx(expected, abs=1e-9)
 
 
 def test_without_any_hit_nothing_remains() -> None:
-    assert isotonic_remainder(np.zeros(0, int), None, np.arange(4.0), 3) == 0.0
+    assert isotonic_brier_remainder(np.zeros(0, int), None, np.arange(4.0), 3) == 0.0

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.calibration.orbit.pooled import clustered_interval
+from orbical.calibration.orbit.pooled import pooled_ece_interval
 
 PIXELS = 256
 
@@ -26,7 +26,7 @@ def coverage(runs: int, images: int, spread: float) -> tuple[float, float]:
     for _ in range(runs):
         count, sure, right = world(rng, images, spread)
         sums = (right - sure, count.sum(1), right.sum(), count.sum(0))
-        ends = clustered_interval(*sums, 0.95, 0)
+        ends = pooled_ece_interval(*sums, 0.95, 0)
         hits[0] += bool(ends.low <= 0.04 <= ends.high)
         bins = np.repeat([0, 1], count.sum(0))
         both = zip(count.sum(0), right.sum(0), strict=True)

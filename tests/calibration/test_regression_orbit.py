@@ -11,7 +11,7 @@ import torch
 import orbical as ob
 from orbical import calibration
 from orbical.calibration import along_orbit
-from orbical.calibration.orbit.regression_orbit import predictions_along
+from orbical.calibration.orbit.regression_orbit import read_regression_orbit
 from orbical.errors import InputError
 
 ELEMENTS = 4
@@ -233,7 +233,7 @@ def test_points_are_samples_and_those_without_a_truth_are_left_out() -> None:
     mean, variance = 0.8 * x[kept], x[kept].square().mean(-1, keepdim=True) + 0.1
     expected = float(calibration.gaussian_nll(mean, variance, x[kept]))
     np.testing.assert_allclose(along_orbit(scan, "gaussian_nll").values, expected, rtol=1e-5)
-    error, spread, _ = predictions_along(scan, 0).at(0)
+    error, spread, _ = read_regression_orbit(scan, 0).at(0)
     assert error.shape == (27, 3)
     assert spread.shape == (27, 1)
 

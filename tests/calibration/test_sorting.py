@@ -10,7 +10,7 @@ import torch
 from orbical.calibration.numerics import sorting
 
 
-@pytest.mark.parametrize("ways", [sorting._TiedPlaces, sorting._AllPlaces])
+@pytest.mark.parametrize("ways", [sorting._SortedTiedPlaces, sorting._SortedAllPlaces])
 @pytest.mark.parametrize("shape", [(1,), (2, 1), (60,), (3, 40)])
 @pytest.mark.parametrize("levels", [1, 7, 10_000])
 def test_each_place_gets_the_value_at_the_end_or_start_of_its_run(ways, shape, levels):
@@ -51,6 +51,6 @@ def test_ties_of_a_strided_array_are_found_without_a_warning() -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            sorting._AllPlaces(torch.zeros(4, 6).T)
+            sorting._SortedAllPlaces(torch.zeros(4, 6).T)
     finally:
         torch.set_warn_always(False)

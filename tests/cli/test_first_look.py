@@ -15,9 +15,9 @@ import torch
 from PIL import Image
 
 import orbical as ob
-from orbical.cli.view import view_first_look
+from orbical.cli.view import first_look_of_view_command
 from orbical.data.preprocessing import ImagePreprocessing
-from orbical.data.samples import ChosenSamples, spread_rows
+from orbical.data.samples import ChosenSamples, spread_samples
 from orbical.errors import InputError
 from orbical.interface import open_session
 from orbical.interface.previews import preview
@@ -88,7 +88,9 @@ def look(
     def start(model: str, data: str, out: Path | None = None, **given: Any) -> Any:
         samples, images = given.pop("samples", None), given.pop("images", {})
         sources = [str(folder / model)] if ".onnx" in model else [model]
-        session = view_first_look(sources, str(folder / data), given, images, samples, out)
+        session = first_look_of_view_command(
+            sources, str(folder / data), given, images, samples, out
+        )
         opened.append(session)
         return session
 
@@ -364,7 +366,7 @@ def test_the_view_of_a_scan_prepares_images_as_its_record_says(look, folder, tmp
 
 def test_chosen_samples_keep_names_labels_and_columns(folder):
     source = ob.data.ImageFolder(folder / "sorted", size=8)
-    rows = spread_rows(len(source), 4, source.labels)
+    rows = spread_samples(len(source), 4, source.labels)
     assert sorted(source.labels[rows].tolist()) == [0, 1, 2, 3]
     some = ChosenSamples(source, rows, source.labels[rows], source.classes, {"k": np.arange(4)})
     inputs, labels = some.read(1, 3)

@@ -39,4 +39,4 @@ def test_only_nameless_columns_at_the_beginning_are_an_index(tmp_path):
 def test_many_classes_do_not_excuse_a_sum_far_from_1():
     probs = np.full((2, 100), 0.01).round(2)
     probs[0, :40] = 0
-    np.testing.assert_array_equal(tables._normalized_if_rounded(probs), probs)
+    np.testing.assert_array_equal(tables._normalized_table_if_rounded(probs), probs)

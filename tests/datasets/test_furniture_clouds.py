@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from orbical.datasets import furniture, padded
-from orbical.datasets.furniture_clouds import BUILDERS, Part
+from orbical.datasets.furniture_clouds import BUILDERS, FurniturePart
 from orbical.errors import InputError
 
 
@@ -34,7 +34,7 @@ class TestFurniture:
 
     @pytest.mark.parametrize("kind", ["ball", "box", "cylinder"])
     def test_points_lie_on_the_surface(self, kind):
-        part = Part(kind, (1.0, 2.0, 3.0), (2.0, 2.0, 2.0))
+        part = FurniturePart(kind, (1.0, 2.0, 3.0), (2.0, 2.0, 2.0))
         points = np.abs(part.sample(500, np.random.default_rng(0)) - [1, 2, 3])
         radius = {
             "ball": np.linalg.norm(points, axis=1),
@@ -45,7 +45,7 @@ class TestFurniture:
 
     def test_points_are_spread_in_proportion_to_area(self):
         """A closed cylinder of height h and width w has h / (h + w / 2) of its area on the side."""
-        part = Part("cylinder", (0.0, 0.0, 0.0), (1.0, 1.5, 1.0))
+        part = FurniturePart("cylinder", (0.0, 0.0, 0.0), (1.0, 1.5, 1.0))
         points = part.sample(40_000, np.random.default_rng(0))
         on_side = np.abs(points[:, 1]) < 0.75 - 1e-9
         assert abs(on_side.mean() - 0.75) < 0.01

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from orbical.datasets import particle_pairs, photograph
-from orbical.datasets.particle_images import KINDS, Draws, Seeding, flow_fields
+from orbical.datasets.particle_images import KINDS, ParticleImageDraws, Seeding, flow_fields
 from orbical.errors import InputError
 
 STILL = Seeding(noise=(0, 0), leaving=(0, 0), background=(0, 0), diameter=(2.5, 3))
@@ -87,7 +87,7 @@ def test_particles_that_leave_the_sheet_lose_their_partner():
 @pytest.mark.parametrize("size", [64, 128])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_largest_displacement_lies_in_the_range_of_the_kind(kind, size):
-    flow = flow_fields(kind, Draws(torch.Generator().manual_seed(0), 16), size, 12)
+    flow = flow_fields(kind, ParticleImageDraws(torch.Generator().manual_seed(0), 16), size, 12)
     fastest = flow[..., 12:-12, 12:-12].norm(dim=1).amax((1, 2))
     least, most = (limit * size / 128 for limit in KINDS[kind][1])
     assert (fastest >= least * 0.999).all()
@@ -96,18 +96,20 @@ def test_the_largest_displacement_lies_in_the_range_of_the_kind(kind, size):
 
 @pytest.mark.parametrize("kind", ["uniform", "shear", "backstep", "cylinder"])
 def test_streams_go_to_the_right(kind):
-    flow = flow_fields(kind, Draws(torch.Generator().manual_seed(0), 16), 64, 12)
+    flow = flow_fields(kind, ParticleImageDraws(torch.Generator().manual_seed(0), 16), 64, 12)
     assert (flow[:, 0].mean((1, 2)) > 0.3 * flow.norm(dim=1).mean((1, 2))).all()
 
 
 def test_vortices_turn_counter_clockwise():
-    flow = flow_fields("vortex", Draws(torch.Generator().manual_seed(0), 16), 64, 12)
+    flow = flow_fields("vortex", ParticleImageDraws(torch.Generator().manual_seed(0), 16), 64, 12)
     curl = torch.gradient(flow[:, 1], dim=-1)[0] - torch.gradient(flow[:, 0], dim=-2)[0]
     assert (curl.mean((1, 2)) < 0).all()  # y points down
 
 
 def test_turbulence_is_free_of_divergence_and_of_a_mean():
-    flow = flow_fields("turbulence", Draws(torch.Generator().manual_seed(0), 8), 64, 12)
+    flow = flow_fields(
+        "turbulence", ParticleImageDraws(torch.Generator().manual_seed(0), 8), 64, 12
+    )
     assert flow.mean((2, 3)).abs().max() < 1e-4
     stretch = torch.gradient(flow[:, 0], dim=-1)[0], torch.gradient(flow[:, 1], dim=-2)[0]
     inner = (slice(None), slice(1, -1), slice(1, -1))

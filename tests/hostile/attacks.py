@@ -683,7 +683,7 @@ def command(folder: Path) -> Attack:
     """Return an attack that runs a command with odd options, as `orbical` does."""
     from typer.testing import CliRunner
 
-    from orbical.cli import _register, app, printed_error
+    from orbical.cli import _register, app, command_line_error_text
 
     _register()
     _small_scan(folder)
@@ -707,7 +707,11 @@ def command(folder: Path) -> Attack:
             words += [option] if kind == "flag" else [option, odd]
         result = runner.invoke(app, words)
         error = result.exception
-        if error is not None and not isinstance(error, SystemExit) and printed_error(error) is None:
+        if (
+            error is not None
+            and not isinstance(error, SystemExit)
+            and command_line_error_text(error) is None
+        ):
             raise AssertionError(f"orbical {words}") from error
         if result.exit_code:
             raise OrbicalError(result.output or str(error))

@@ -136,15 +136,15 @@ def test_transformers_logs_scores_along_the_orbit_in_the_epochs_chosen(tmp_path:
 
 
 def test_scores_without_labels_are_those_that_need_none() -> None:
-    from orbical.integrations._scores import OrbitScores
+    from orbical.integrations._scores import CallbackScores
 
     torch.manual_seed(0)
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 3))
-    scores = OrbitScores(IMAGES, group="rotations:4", prefix="")._scores(net)
+    scores = CallbackScores(IMAGES, group="rotations:4", prefix="")._scores(net)
     assert "accuracy_mean" not in scores
     assert np.isfinite(scores["confidence_mean"])
     with pytest.raises(InputError, match="every_n_epochs: expected a whole number >= 1, got 0"):
-        OrbitScores(IMAGES, group="rotations:4", every_n_epochs=0)
+        CallbackScores(IMAGES, group="rotations:4", every_n_epochs=0)
 
 
 @pytest.mark.parametrize("package", ["lightning", "transformers"])
@@ -159,11 +159,11 @@ def test_a_missing_package_is_named_with_its_extra(
 
 
 def test_a_single_measure_is_named_without_a_list() -> None:
-    from orbical.integrations._scores import OrbitScores
+    from orbical.integrations._scores import CallbackScores
 
-    assert OrbitScores((IMAGES, LABELS), group="rotations:4", measures="ks").measures == ["ks"]
+    assert CallbackScores((IMAGES, LABELS), group="rotations:4", measures="ks").measures == ["ks"]
     with pytest.raises(InputError, match="measures: unknown name 'kss'; did you mean 'ks'"):
-        OrbitScores((IMAGES, LABELS), group="rotations:4", measures="kss")
+        CallbackScores((IMAGES, LABELS), group="rotations:4", measures="kss")
 
 
 @pytest.mark.parametrize(
@@ -184,17 +184,17 @@ def test_a_single_measure_is_named_without_a_list() -> None:
 def test_what_cannot_be_scanned_is_refused_before_training(
     changed: dict[str, object], message: str
 ) -> None:
-    from orbical.integrations._scores import OrbitScores
+    from orbical.integrations._scores import CallbackScores
 
     given = {"data": (IMAGES, LABELS), "group": "rotations:4", "measures": "ece"} | changed
     with pytest.raises(InputError, match=message):
-        OrbitScores(**given)
+        CallbackScores(**given)
 
 
 def test_the_repr_of_a_callback_leaves_out_its_data() -> None:
-    from orbical.integrations._scores import OrbitScores
+    from orbical.integrations._scores import CallbackScores
 
-    assert "tensor" not in repr(OrbitScores((IMAGES, LABELS), group="rotations:4"))
+    assert "tensor" not in repr(CallbackScores((IMAGES, LABELS), group="rotations:4"))
 
 
 @pytest.mark.system

@@ -12,7 +12,7 @@ import torch
 import orbical as ob
 from orbical.errors import InputError
 from orbical.groups import translations
-from orbical.interface.selection import Clause
+from orbical.interface.selection import SelectionClause
 from orbical.interface.session import Session
 from orbical.interface.session.element_columns import near_to_far
 from orbical.interface.session.filter_columns import FilterTexts, texts_matching_filter
@@ -125,7 +125,7 @@ def test_a_filter_that_does_not_fit_is_refused_by_name(
 
 def test_clauses_are_written_as_they_are_read() -> None:
     for text in ("label:6,9", "a%20b@m%3A1:..0.25", "x:", "t:a%2E%2Eb,c", "gap:-1..2"):
-        assert str(Clause.parse(text)) == text
+        assert str(SelectionClause.parse(text)) == text
 
 
 def test_the_map_is_colored_by_any_column(session: Session) -> None:

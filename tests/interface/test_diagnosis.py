@@ -11,7 +11,7 @@ import torch
 import orbical as ob
 from orbical.errors import InputError
 from orbical.interface.session import Session
-from orbical.interface.session.subset_request import mask_of_set
+from orbical.interface.session.subset_request import mask_of_subset
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_failures_are_those_of_python_with_a_view_of_each(session: Session, scan
     sure = [one for one in about["failures"] if one["confirmed"]]
     assert [one["sentence"] for one in sure] == [one.sentence for one in found]
     for one, failure in zip(sure, found, strict=True):
-        samples = np.flatnonzero(mask_of_set(session.scan_view(), one["set"]))
+        samples = np.flatnonzero(mask_of_subset(session.scan_view(), one["set"]))
         np.testing.assert_array_equal(samples, found.samples_of(failure))
         assert one["element"] in failure.elements
         assert one["sample"] in samples

@@ -15,7 +15,7 @@ from orbical.errors import InputError, MissingExtra
 from orbical.interface import export
 from orbical.interface.selection import Selection
 from orbical.interface.session import Session
-from orbical.interface.session.subset_request import Request
+from orbical.interface.session.subset_request import SubsetRequest
 
 LASSO = ((-1.1, -1.1), (0.1, -1.1), (0.4, 1.1), (-1.1, 0.9))
 
@@ -42,7 +42,7 @@ def rows_of(content):
 
 def test_a_table_holds_the_metric_of_the_subset_and_of_the_sample(session):
     view = session.scan_view()
-    name, kind, content = export.csv(Request(view, Selection(filter=("label:3",), sample=7)))
+    name, kind, content = export.csv(SubsetRequest(view, Selection(filter=("label:3",), sample=7)))
     assert (name, kind) == ("digits.csv", "text/csv")
     rows = rows_of(content)
     scan = view.scan
@@ -62,7 +62,7 @@ def test_a_table_holds_the_metric_of_the_subset_and_of_the_sample(session):
 
 def test_a_table_shows_only_the_models_chosen(session):
     _, _, content = export.csv(
-        Request(session.scan_view(), Selection(models=("b",), metric="confidence"))
+        SubsetRequest(session.scan_view(), Selection(models=("b",), metric="confidence"))
     )
     assert not any(column.endswith("_a") for column in rows_of(content)[0])
 
@@ -70,7 +70,9 @@ def test_a_table_shows_only_the_models_chosen(session):
 def test_indices_are_those_of_the_subset(session):
     view = session.scan_view()
     chosen = lassoed(session, LASSO)
-    _, _, content = export.indices(Request(view, Selection(filter=("label:3,5",), subset=chosen)))
+    _, _, content = export.indices(
+        SubsetRequest(view, Selection(filter=("label:3,5",), subset=chosen))
+    )
     expected, arrays = session.handle(
         {"kind": "subset", "selection": {"filter": ["label:3,5"], "subset": chosen}}
     )
@@ -81,7 +83,7 @@ def test_indices_are_those_of_the_subset(session):
 def test_parquet_has_a_row_for_each_sample_of_the_subset(session):
     parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
     view = session.scan_view()
-    name, _, content = export.parquet(Request(view, Selection(filter=("label:2",))))
+    name, _, content = export.parquet(SubsetRequest(view, Selection(filter=("label:2",))))
     assert name == "digits.parquet"
     table = parquet.read_table(io.BytesIO(content))
     chosen = np.flatnonzero(view.label == 2)
@@ -105,7 +107,7 @@ def test_parquet_has_a_row_for_each_sample_of_the_subset(session):
 def test_without_pyarrow_the_extra_is_named(session, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(MissingExtra, match=r"orbical\[parquet\]"):
-        export.parquet(Request(session.scan_view(), Selection()))
+        export.parquet(SubsetRequest(session.scan_view(), Selection()))
 
 
 @pytest.mark.parametrize("what", ["csv", "indices", "report"])
@@ -127,7 +129,9 @@ def test_a_table_with_finer_steps_has_the_scanned_elements(session):
     scan = session.scan_view().scan
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
     with_models = Session({"digits": scan}, models={"a": net, "b": net})
-    rows = rows_of(export.csv(Request(with_models.scan_view(), Selection(sample=7, dense=True)))[2])
+    rows = rows_of(
+        export.csv(SubsetRequest(with_models.scan_view(), Selection(sample=7, dense=True)))[2]
+    )
     assert len(rows) == 8
     np.testing.assert_allclose(
         [float(row["sample_7_a"]) for row in rows], scan.data["score"][0, 7], atol=1e-6
@@ -138,11 +142,13 @@ def test_a_table_with_finer_steps_has_the_scanned_elements(session):
 def test_an_empty_subset_is_exported_as_a_table_without_rows(session):
     parquet = pytest.importorskip("pyarrow.parquet")
     nowhere = Selection(subset=lassoed(session, [(5.0, 5.0), (6.0, 5.0), (5.0, 6.0)]))
-    table = parquet.read_table(io.BytesIO(export.parquet(Request(session.scan_view(), nowhere))[2]))
+    table = parquet.read_table(
+        io.BytesIO(export.parquet(SubsetRequest(session.scan_view(), nowhere))[2])
+    )
     assert table.num_rows == 0
     assert {"sample", "label", "mean_a", "x", "y"} <= {*table.column_names}
-    assert export.indices(Request(session.scan_view(), nowhere))[2] == b""
-    assert len(rows_of(export.csv(Request(session.scan_view(), nowhere))[2])) == 8
+    assert export.indices(SubsetRequest(session.scan_view(), nowhere))[2] == b""
+    assert len(rows_of(export.csv(SubsetRequest(session.scan_view(), nowhere))[2])) == 8
 
 
 def test_a_name_from_a_store_is_no_formula_and_moves_no_cursor():
@@ -155,6 +161,6 @@ def test_a_name_from_a_store_is_no_formula_and_moves_no_cursor():
         task="classification",
         progress=False,
     )
-    text = export.csv(Request(Session({"digits": scan}).scan_view(), Selection()))[2].decode()
+    text = export.csv(SubsetRequest(Session({"digits": scan}).scan_view(), Selection()))[2].decode()
     assert "score_?[31m=1" in text.splitlines()[0]
     assert "\x1b" not in text

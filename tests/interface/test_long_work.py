@@ -18,11 +18,11 @@ from talking import decode, finished
 import orbical as ob
 from orbical.embedding import METHODS
 from orbical.interface import open_session
-from orbical.interface.background import AsyncRequestQueue, Progress
+from orbical.interface.background import AsyncRequestQueue, BackgroundProgress
 from orbical.interface.live_models import coarse_to_fine
 from orbical.interface.selection import Selection
 from orbical.interface.session import Session, sample_maps
-from orbical.interface.session.subset_request import Request
+from orbical.interface.session.subset_request import SubsetRequest
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_a_map_that_nobody_waits_for_is_not_made_coarse_first(session, monkeypat
 
     monkeypatch.setattr(sample_maps, "COARSE", 40)
     monkeypatch.setattr(sample_maps, "_first_impression", refused)
-    request = Request(session.scan_view(), Selection(method="ica"))
+    request = SubsetRequest(session.scan_view(), Selection(method="ica"))
     assert np.isfinite(sample_maps.sample_map(request).xy).all()
 
 
@@ -212,7 +212,7 @@ def test_exports_tell_what_they_are_at_and_can_be_stopped(few):
     *partial, last = (decode(frame) for frame in few.frames(message))
     assert partial
     assert last[0]["filename"] == "scan.html"
-    progress = Progress()
+    progress = BackgroundProgress()
     assert "error" not in decode(few.answer(message, progress))[0]
     about, _ = progress.news()
     assert about["note"]

@@ -9,14 +9,14 @@ from orbical.interface import open_session
 from orbical.interface.selection import Selection
 from orbical.interface.session import subset_curves
 from orbical.interface.session.subset_curves import prepare_subset_measures, subset_measures
-from orbical.interface.session.subset_request import Request
+from orbical.interface.session.subset_request import SubsetRequest
 
 
 @pytest.mark.parametrize("clauses", [(), ("label:3,5",)])
 def test_measures_together_are_those_of_each_alone(folder, monkeypatch, clauses):
     selection = Selection(filter=clauses, reference="truth")
     alone, together = (
-        Request(open_session(folder / "digits.zarr").scan_view(), selection).subset
+        SubsetRequest(open_session(folder / "digits.zarr").scan_view(), selection).subset
         for _ in range(2)
     )
     names = [one.name for one in alone.view.metrics.values() if not one.per_sample]

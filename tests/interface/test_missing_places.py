@@ -13,10 +13,10 @@ import orbical as ob
 from orbical.interface.reports.contents import chosen_samples
 from orbical.interface.selection import Selection
 from orbical.interface.session import Session
-from orbical.interface.session.calibration_plots import calibration_along, subset_calibration
+from orbical.interface.session.calibration_plots import calibration_along, subset_calibration_plots
 from orbical.interface.session.scan_view import ScanView
 from orbical.interface.session.subset_curves import ENDS, aggregate
-from orbical.interface.session.subset_request import Request
+from orbical.interface.session.subset_request import SubsetRequest
 from orbical.nero import mean_over_models
 
 SAMPLES = 12
@@ -136,12 +136,12 @@ def test_all_places_at_once_are_answered_as_each_alone(
     view: ScanView, models: tuple[str, ...]
 ) -> None:
     selection = Selection(models=models)
-    along = calibration_along(Request(view, selection))
-    _, curve = aggregate(Request(view, replace(selection, metric="ece")))
+    along = calibration_along(SubsetRequest(view, selection))
+    _, curve = aggregate(SubsetRequest(view, replace(selection, metric="ece")))
     places = [replace(selection, element=element) for element in range(len(view.group))]
     for place, together in zip([*places, replace(selection, scope="orbit")], along, strict=True):
-        about, arrays = subset_calibration(
-            Request(Session({"shifts": view.scan}).scan_view(), place)
+        about, arrays = subset_calibration_plots(
+            SubsetRequest(Session({"shifts": view.scan}).scan_view(), place)
         )
         measures, others = together[0].pop("measures"), about.pop("measures")
         assert together[0] == about

@@ -19,7 +19,7 @@ from orbical.calibration import (
     unbounded_mean_interval,
 )
 from orbical.cli import main
-from orbical.interface.reports.writing import build_report
+from orbical.interface.reports.writing import report_to_write
 from orbical.interface.session import Session
 
 ENDS = ("values", "low", "high")
@@ -56,7 +56,7 @@ def random_scan(task: str, seed: int, path: Path) -> ob.Scan:
 def recorded(session: Session, name: str) -> list[np.ndarray]:
     """Read means and ends `[M, K]` as a report holds them, of all samples."""
     view = session.scan_view()
-    _, parts = build_report(view, samples=None, methods=("pca",))
+    _, parts = report_to_write(view, samples=None, methods=("pca",))
     _, arrays = decode_part(parts["subset/0"])
     return [arrays[f"aggregate/{name}:{end}"][0] for end in ENDS]
 

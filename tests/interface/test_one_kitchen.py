@@ -17,7 +17,11 @@ from talking import ask, decode_part
 
 import orbical as ob
 from orbical.cli import main
-from orbical.interface.reports.contents import encoded_maps, encoded_report_answers, report_subsets
+from orbical.interface.reports.contents import (
+    encoded_report_answers,
+    encoded_report_maps,
+    report_subsets,
+)
 from orbical.interface.session import Session
 from orbical.store.zarr_store import open_store
 
@@ -89,7 +93,9 @@ def test_maps_agree(scan: ob.Scan, session: Session, method: str, model: str | N
     framed = (python - (low + high) / 2) / (np.max(high - low) / 2)
     _, page = ask(session, "embedding", method=method, of=model or "")
     np.testing.assert_allclose(page["xy"], framed, atol=1e-6)
-    part = encoded_maps(session.scan_view(), np.arange(SAMPLES), [(method, model or "", "truth")])
+    part = encoded_report_maps(
+        session.scan_view(), np.arange(SAMPLES), [(method, model or "", "truth")]
+    )
     (report,) = decode_part(part)[1].values()
     np.testing.assert_allclose(report, framed, atol=1e-4)
 

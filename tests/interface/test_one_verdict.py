@@ -17,7 +17,7 @@ from talking import decode_part
 import orbical as ob
 from orbical.calibration import error_verdict, judge
 from orbical.cli import main
-from orbical.interface.reports.writing import build_report
+from orbical.interface.reports.writing import report_to_write
 from orbical.interface.session import Session
 
 CLASSES = 3
@@ -44,7 +44,7 @@ def random_scan(seed: int, path: Path) -> ob.Scan:
 def recorded(session: Session) -> tuple[list[Any], list[dict[str, Any]]]:
     """Read what a report carries: the subsets, and the answers of each."""
     view = session.scan_view()
-    _, parts = build_report(view, samples=None, methods=("pca",))
+    _, parts = report_to_write(view, samples=None, methods=("pca",))
     headers = {name: decode_part(part)[0] for name, part in parts.items()}
     subsets = headers["state"]["report"]["subsets"]
     return subsets, [headers[f"subset/{number}"]["answers"] for number in range(len(subsets))]

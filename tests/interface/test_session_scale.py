@@ -14,7 +14,7 @@ from talking import ask, lassoed
 import orbical as ob
 from orbical.interface import open_session
 from orbical.interface.session import Session, element_columns, sample_maps
-from orbical.interface.session.cached_reader import Cache, PassScheduler, ScanReader, _size_of
+from orbical.interface.session.cached_reader import Cache, ReaderTurns, ScanReader, _size_of
 from orbical.store import scan_arrays
 
 LASSO = [[-0.6, -1], [0.6, -1], [0.6, 1], [-0.6, 1]]
@@ -183,7 +183,7 @@ def test_the_oldest_go_first() -> None:
 
 
 def test_a_patient_pass_lets_others_go_first() -> None:
-    passes, order = PassScheduler(), []
+    passes, order = ReaderTurns(), []
     begun = threading.Event()
 
     def patient() -> None:

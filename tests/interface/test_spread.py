@@ -12,7 +12,7 @@ from orbical.interface import open_session
 from orbical.interface.selection import Selection
 from orbical.interface.session import Session, element_columns
 from orbical.interface.session.subset_curves import BANDS, LEVELS, in_fan_band
-from orbical.interface.session.subset_request import Request
+from orbical.interface.session.subset_request import SubsetRequest
 
 
 def asked(session, **selection):
@@ -57,7 +57,7 @@ def test_large_scans_are_read_from_a_file_with_the_same_result(folder, session, 
 def test_the_bands_hold_every_sample_once(session: Session, digits):
     view, here = session.scan_view(), Selection(element=7, filter=("label:1,2,3,4",))
     masks = [
-        in_fan_band(Request(view, here), {"model": "first", "band": band})
+        in_fan_band(SubsetRequest(view, here), {"model": "first", "band": band})
         for band in range(len(BANDS))
     ]
     subset = np.isin(digits.data["label"].values, [1, 2, 3, 4])
@@ -70,7 +70,7 @@ def test_the_bands_hold_every_sample_once(session: Session, digits):
 def test_equal_values_are_never_told_apart(session: Session):
     view, here = session.scan_view(), Selection(element=3, metric="action_defect")
     masks = [
-        in_fan_band(Request(view, here), {"model": "first", "band": band})
+        in_fan_band(SubsetRequest(view, here), {"model": "first", "band": band})
         for band in range(len(BANDS))
     ]
     column = element_columns.response_columns(view, "action_defect").column(0, 3)
@@ -83,4 +83,4 @@ def test_equal_values_are_never_told_apart(session: Session):
 )
 def test_a_band_that_does_not_exist_is_named(session, given):
     with pytest.raises(InputError, match="band"):
-        in_fan_band(Request(session.scan_view()), given)
+        in_fan_band(SubsetRequest(session.scan_view()), given)

@@ -14,7 +14,7 @@ from orbical.interface.selection import Selection
 from orbical.interface.session import element_columns, subset_curves
 from orbical.interface.session.calibration_plots import calibration_along
 from orbical.interface.session.subset_curves import prepare_subset_measures, subset_spread
-from orbical.interface.session.subset_request import Request
+from orbical.interface.session.subset_request import SubsetRequest
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_curves_are_the_same_bits_for_any_number_of_threads(
 
     def curves():
         view = open_session(folder / "digits.zarr").scan_view()
-        request = Request(view, Selection(filter=clauses, reference="truth"))
+        request = SubsetRequest(view, Selection(filter=clauses, reference="truth"))
         names = [one.name for one in view.metrics.values() if not one.per_sample]
         prepare_subset_measures(request.subset, names)
         found = [subset_curves.subset_measures(request.subset, name) for name in names]

@@ -10,7 +10,7 @@ import torch
 import orbical as ob
 from orbical.errors import InputError
 from orbical.interface.reports import report, traveling
-from orbical.interface.reports.traveling import check_traveling_models, runtime_folder
+from orbical.interface.reports.traveling import check_traveling_models, traveling_runtime_folder
 from orbical.interface.session import Session
 
 
@@ -64,7 +64,7 @@ def test_what_cannot_travel_is_refused_by_name(
         check_traveling_models(view, {"first": model})
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=r"expected the npm package onnxruntime-web.*npm install"):
-        runtime_folder()
+        traveling_runtime_folder()
 
 
 def test_a_scan_that_preprocesses_or_has_no_positions_keeps_its_models_at_home(

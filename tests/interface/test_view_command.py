@@ -24,7 +24,7 @@ from websockets.sync.client import connect
 import orbical as ob
 from orbical.cli.view import view
 from orbical.errors import InputError, StoreError
-from orbical.interface import found_scans, open_session
+from orbical.interface import open_session, scans_for_interface
 from orbical.interface.server import Server, startup_message
 
 
@@ -171,7 +171,7 @@ def test_a_folder_of_scans_is_a_menu(folder: Path, tmp_path: Path, nets: dict[st
     (tmp_path / "notes.txt").write_text("no scan")
     (tmp_path / "other.zarr").mkdir()
     (tmp_path / "other.zarr" / "zarr.json").write_text("{}")
-    assert [*found_scans(tmp_path)] == ["a", "b"]
+    assert [*scans_for_interface(tmp_path)] == ["a", "b"]
     session = open_session(tmp_path, {"second": nets["second"]})
     header, _ = session.state()
     assert header["scan"] == "a"
@@ -214,6 +214,6 @@ def test_a_damaged_scan_stays_in_the_menu_and_says_why(folder: Path, tmp_path: P
 
 def test_folders_without_scans_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="which has none"):
-        found_scans(tmp_path)
+        scans_for_interface(tmp_path)
     with pytest.raises(InputError, match=r"a folder of them, got .* does not exist"):
         open_session(tmp_path / "nothing")

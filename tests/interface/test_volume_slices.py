@@ -12,7 +12,7 @@ import orbical as ob
 from orbical.errors import InputError
 from orbical.interface.selection import Selection
 from orbical.interface.session import Session
-from orbical.tasks._maps import map_slices_at, slice_picture
+from orbical.tasks._maps import map_of_volume_slices, map_slices_at
 
 SLICES = [1, 4, 0]
 
@@ -51,7 +51,7 @@ def place(session: Session, slices: list[int]) -> tuple[dict[str, Any], dict[str
 
 def picture(volume: Any, slices: list[int]) -> Any:
     with map_slices_at(tuple(slices)):
-        return slice_picture(torch.as_tensor(volume), -1).numpy()
+        return map_of_volume_slices(torch.as_tensor(volume), -1).numpy()
 
 
 def check_classes(session: Session, volumes: torch.Tensor) -> dict[str, Any]:

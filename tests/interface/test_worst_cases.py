@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import orbical as ob
 from orbical.cli import _register, app
 from orbical.errors import InputError, OrbicalError
-from orbical.interface.reports.writing import build_report
+from orbical.interface.reports.writing import report_to_write
 from orbical.interface.session import Session
 
 COUNT = 12
@@ -80,7 +80,7 @@ def test_without_a_search_there_is_nothing_to_ask(scan: ob.Scan) -> None:
 
 def test_a_report_holds_the_worst_cases_of_its_samples(scan: ob.Scan, worst: object) -> None:
     view = Session(scan, worst=worst).scan_view()
-    assert "worst" in build_report(view, samples=None, methods=("pca",))[1]
+    assert "worst" in report_to_write(view, samples=None, methods=("pca",))[1]
 
 
 def test_a_search_of_something_else_is_refused(scan: ob.Scan, worst: object) -> None:

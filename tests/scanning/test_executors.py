@@ -259,7 +259,7 @@ def test_a_scheduler_that_is_gone_is_named():
         scheduler_info=lambda n_workers: {},  # of a client that gave up
     )
     with pytest.raises(ModelError, match=r"tcp://host:8786 is gone; finished units are kept"):
-        executors.Cluster(client).lack()
+        executors.DaskExecutor(client).lack()
 
 
 def test_a_pool_started_here_ends_its_idle_processes_without_killing_them(monkeypatch):

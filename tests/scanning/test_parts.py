@@ -13,7 +13,7 @@ import torch
 
 import orbical as ob
 from orbical.errors import InputError, StoreError
-from orbical.scanning.recipe import scan_part
+from orbical.scanning.recipe import recipe_part
 from orbical.store import file_access, verification
 from orbical.store.verification import units_without_mark
 from orbical.store.zarr_store import open_store
@@ -155,7 +155,7 @@ def engine(**numbers):
     ],
 )
 def test_schedulers_name_the_part(environment, expected):
-    assert str(scan_part("auto", environment)) == expected
+    assert str(recipe_part("auto", environment)) == expected
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_schedulers_name_the_part(environment, expected):
 )
 def test_environments_that_name_no_part_are_refused(environment, words):
     with pytest.raises(InputError, match=words):
-        scan_part("auto", environment)
+        recipe_part("auto", environment)
 
 
 def test_units_that_others_finish_while_a_store_is_opened_are_not_called_lost(tmp_path):

@@ -21,7 +21,7 @@ import xarray as xr
 import orbical as ob
 from orbical.cli.shell_text import error_text_for_shell
 from orbical.errors import InputError, Interrupted, ModelError, StoreError
-from orbical.scanning.forward_passes import Unit
+from orbical.scanning.forward_passes import PassResults
 from orbical.store import ModelEntry, file_access, open_store, zarr_store
 from orbical.store.file_access import locked
 
@@ -209,13 +209,13 @@ def test_a_chunk_written_in_this_thread_is_what_zarr_writes(tmp_path, digits, mo
 
 def test_true_maps_are_written_before_the_results_are_there(tmp_path, monkeypatch):
     path, seen = tmp_path / "run.zarr", []
-    wait = Unit.wait
+    wait = PassResults.wait
 
     def waiting(unit, *given):
         seen.append(sorted(file.name for file in (path / "label_map").glob("c/*")))
         wait(unit, *given)
 
-    monkeypatch.setattr(Unit, "wait", waiting)
+    monkeypatch.setattr(PassResults, "wait", waiting)
     maps = torch.randint(0, 3, (4, 8, 8))
     net = torch.nn.Conv2d(1, 3, 1)
     scan(net, (torch.rand(4, 1, 8, 8), maps), path, task="segmentation", chunk=2)

@@ -16,7 +16,7 @@ from orbical.tasks.detection_matching import (
     Detections,
     average_precision,
     box_area,
-    clipped_boxes,
+    clipped_detection_boxes,
     detection_pairs,
     detection_scores,
     greedy_matches,
@@ -93,7 +93,7 @@ def test_iou_equals_the_count_of_pixels() -> None:
 
 
 def test_what_a_view_does_not_show_has_no_area() -> None:
-    assert box_area(clipped_boxes(torch.tensor([70.0, 0, 90, 10]), VIEW)) == 0
+    assert box_area(clipped_detection_boxes(torch.tensor([70.0, 0, 90, 10]), VIEW)) == 0
 
 
 @pytest.mark.parametrize("seed", range(12))

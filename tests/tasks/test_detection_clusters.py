@@ -186,7 +186,7 @@ def test_without_asking_the_device_back_the_consensus_is_the_same(
     found.label[::3, :, 1:] = -1
     asked = TASK.consensus(found, GROUP, WEIGHTS)
     # What an accelerator does: every place, and every round, whether or not it holds something.
-    monkeypatch.setattr(detection_clusters, "_held_places", detection_clusters._every_place)
+    monkeypatch.setattr(detection_clusters, "_places_to_cluster", detection_clusters._every_place)
     monkeypatch.setattr(detection_clusters, "_known_to_be_none", lambda marks: False)
     unasked = TASK.consensus(found, GROUP, WEIGHTS)
     assert 2 <= int((~asked.label[0].isnan()).sum()) < TASK.most

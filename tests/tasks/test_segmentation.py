@@ -11,7 +11,7 @@ import torch
 import orbical as ob
 from orbical.data import Samples
 from orbical.errors import InputError, ModelError
-from orbical.scanning import checked_data
+from orbical.scanning import checked_recipe_data
 
 CLASSES = 3
 
@@ -198,7 +198,7 @@ def test_true_maps_are_converted_a_unit_at_a_time():
     labels = torch.randint(0, 3, (6, 8, 8))
     task = ob.tasks.Segmentation()
     samples = Samples((torch.rand(6, 1, 8, 8), labels))
-    _, first, whole = checked_data(samples, ob.groups.rotations(4), task)
+    _, first, whole = checked_recipe_data(samples, ob.groups.rotations(4), task)
     assert whole.data_ptr() == labels.data_ptr()
     assert first.dtype == torch.int16
     scan = ob.scan(

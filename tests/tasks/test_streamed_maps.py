@@ -159,7 +159,9 @@ def test_the_memory_of_the_probes_limits_the_batch(monkeypatch, kept):
         monkeypatch.setattr(torch.cuda, name, lambda device, found=found: found)
     sweep = SimpleNamespace(device=torch.device("cuda"), group=ob.groups.rotations(24))
     recipe = SimpleNamespace(first=torch.zeros(2, 3, 8, 8))
-    assert units._most_units_by_memory(sweep, recipe) == total // units._SHARE_OF_MEMORY // each
+    assert (
+        units._unit_batch_limit_by_memory(sweep, recipe) == total // units._SHARE_OF_MEMORY // each
+    )
 
 
 @pytest.mark.parametrize("copies", [2, 5, 32])

@@ -12,7 +12,7 @@ import torch
 
 import orbical as ob
 from orbical.errors import InputError, ModelError
-from orbical.tasks.answers import answer_codes, majority_answer
+from orbical.tasks.answers import answer_codes, majority_of_answer_codes
 from orbical.tasks.text_lines import edit_distance, text_code_points
 
 IMAGES = torch.arange(3.0).reshape(-1, 1, 1, 1) + torch.tensor([[0.25, 0.0], [0.0, 0.0]])
@@ -59,7 +59,7 @@ def test_edit_distances_are_those_of_brute_force():
 def test_the_consensus_is_the_most_frequent_text():
     draw = torch.Generator().manual_seed(0)
     rows = torch.randint(0, 2, (9, 50, 2), generator=draw)
-    found = majority_answer(answer_codes(rows), torch.full((9,), 1 / 9))
+    found = majority_of_answer_codes(answer_codes(rows), torch.full((9,), 1 / 9))
     for sample in range(50):
         column = [tuple(row) for row in rows[:, sample].tolist()]
         often = Counter(column)

@@ -157,7 +157,7 @@ def test_slices_show_the_middle_of_the_volume():
     np.testing.assert_array_equal(shown[7:, :8], classes[:, 3])
     assert (shown[7:, 8:] == -1).all()
     np.testing.assert_array_equal(scan.data["truth_map"].values[0, 0, 0], shown)
-    large = ob.tasks._maps.slice_picture(torch.zeros(2, 96, 48, 64), -1)
+    large = ob.tasks._maps.map_of_volume_slices(torch.zeros(2, 96, 48, 64), -1)
     assert large.shape == (2, 16 + 1 + 32, 21 + 1 + 32)
 
 

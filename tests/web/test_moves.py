@@ -21,7 +21,7 @@ from orbical.actions import (
     Window,
 )
 from orbical.interface.session.input_pictures import MOST_VOXELS
-from orbical.tasks._maps import slice_picture
+from orbical.tasks._maps import map_of_volume_slices
 
 MODULES = {"moves/index.js": "moveInput, canMove"}
 BODY = """
@@ -51,7 +51,7 @@ def both(in_node, action, group, x):
     group = ob.groups.parse(group)
     expected = action.apply(group, x[None])[:, 0]
     if isinstance(action, Volumes) and x[0].numel() > MOST_VOXELS:
-        expected = slice_picture(expected, np.nan, max(x.shape))
+        expected = map_of_volume_slices(expected, np.nan, max(x.shape))
     expected = expected.numpy()
     given = {
         "action": action.describe(),

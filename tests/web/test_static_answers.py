@@ -10,7 +10,7 @@ import torch
 
 import orbical as ob
 from orbical.interface.reports.contents import chosen_samples
-from orbical.interface.reports.writing import build_report
+from orbical.interface.reports.writing import report_to_write
 from orbical.interface.session import Session
 from orbical.interface.wire import as_base64
 
@@ -68,7 +68,7 @@ def part(session):
 
 def packed(session, count):
     view = session.scan_view()
-    _, parts = build_report(view, samples=count, methods=("pca", "ica"))
+    _, parts = report_to_write(view, samples=count, methods=("pca", "ica"))
     return chosen_samples(view, count), {name: as_base64(part) for name, part in parts.items()}
 
 

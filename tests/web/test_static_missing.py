@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.interface.reports.writing import build_report
+from orbical.interface.reports.writing import report_to_write
 from orbical.interface.session import Session
 from orbical.interface.wire import as_base64
 
@@ -43,7 +43,7 @@ def made():
     )
     session = Session({"scan": scan})
     view = session.scan_view()
-    _, parts = build_report(view, samples=None, methods=("pca",))
+    _, parts = report_to_write(view, samples=None, methods=("pca",))
     return session, {name: as_base64(part) for name, part in parts.items()}
 
 
@@ -133,7 +133,7 @@ def test_samples_that_failed_are_counted_as_in_the_session(report_answers):
         )
     session = Session({"scan": scan})
     view = session.scan_view()
-    _, made = build_report(view, samples=None, methods=("pca",))
+    _, made = report_to_write(view, samples=None, methods=("pca",))
     parts = {name: as_base64(part) for name, part in made.items()}
     some = {"filter": ["search:H4"]}
     kinds = [("aggregate", {}), ("aggregate", some), ("list", {}), ("list", some)]
@@ -159,7 +159,7 @@ def test_samples_that_failed_are_in_no_group(report_answers):
     session = Session({"scan": scan})
     view = session.scan_view()
     view.__dict__["without_result"] = np.arange(30) % 10 < 2  # labels 0 and 1, and others
-    _, made = build_report(view, samples=None, methods=("pca",))
+    _, made = report_to_write(view, samples=None, methods=("pca",))
     asked = [{"sequence": 1, "kind": "classes", "selection": {"metric": "score"}}]
     header, _ = session.handle(asked[0])
     (found,) = report_answers({name: as_base64(part) for name, part in made.items()}, asked)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.interface.reports.writing import build_report
+from orbical.interface.reports.writing import report_to_write
 from orbical.interface.session import Session
 from orbical.interface.wire import as_base64
 
@@ -108,7 +108,7 @@ def made(request):
 def reported(scan):
     session = Session({"scan": scan})
     view = session.scan_view()
-    _, parts = build_report(view, samples=None, methods=("pca",))
+    _, parts = report_to_write(view, samples=None, methods=("pca",))
     return session, {name: as_base64(part) for name, part in parts.items()}
 
 

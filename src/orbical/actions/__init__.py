@@ -30,7 +30,7 @@ from .on_images import (
     PairWindow,
     VectorField,
     Window,
-    central_image,
+    central_window_of_images,
 )
 from .on_maps import ClassMaps, ValueMaps
 from .on_points_and_vectors import Adjacency, Blocks, Edges, Irreps, Points, Position, Rows, Vectors

@@ -104,7 +104,7 @@ class Action(WithUsage, ABC):
                 f"samples of shape [{', '.join(self.dims[1:])}] for the action "
                 f"{type(self).__name__}",
                 list(x.shape[1:]),
-                remedy=_remedy_of_nonfinite(group, x, self.dims),
+                remedy=_remedy_for_action_dims(group, x, self.dims),
             )
 
     def moved_by(self, x: Tree) -> frozenset[str]:
@@ -248,7 +248,7 @@ def relative_action_loss(back: Tensor, x: Tensor) -> Tensor:
     return result
 
 
-def _remedy_of_nonfinite(group: Group, x: Tensor, dims: tuple[str, ...]) -> str:
+def _remedy_for_action_dims(group: Group, x: Tensor, dims: tuple[str, ...]) -> str:
     """Name the axis that data of this shape lacks, or the action that it may need."""
     if "columns" in group.parts:
         return "pass a pandas data frame, whose columns have names"
@@ -349,7 +349,7 @@ def nonfinite_sample(x: Tensor) -> int | None:
     return int(found[0]) if len(found) else None
 
 
-class ElementCache:
+class ActionCache:
     """What is computed once for elements, and kept while they are in use.
 
     A pickled copy begins empty: a cache stays in its process.
@@ -358,8 +358,8 @@ class ElementCache:
     def __init__(self) -> None:
         self._kept: WeakKeyDictionary[Elements, dict[Hashable, Any]] = WeakKeyDictionary()
 
-    def __reduce__(self) -> tuple[type[ElementCache], tuple[()]]:
-        return ElementCache, ()
+    def __reduce__(self) -> tuple[type[ActionCache], tuple[()]]:
+        return ActionCache, ()
 
     def of(self, elements: Elements) -> dict[Hashable, Any]:
         """Return what is kept for these elements."""
@@ -394,3 +394,14 @@ class OfFinite(Action):
                 f"NaN or infinity at {where} of sample {first + sample}",
                 remedy="orbical.datasets.padded pads samples of different sizes",
             )
+
+
+def check_affine_action(group: Group, action: str) -> None:
+    """Refuse a group that holds homographies, for an action that has a turn for each element."""
+    if group.has_homographies:
+        raise InputError(
+            "group",
+            f"affine maps for the action {action}",
+            f"homographies in {group.spec}",
+            remedy="Images, ColorImages, Boxes and Points move by them",
+        )

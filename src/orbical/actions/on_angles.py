@@ -11,8 +11,7 @@ from torch import Tensor
 
 from ..errors import InputError, check_name, real_number
 from ..groups import Elements, Group
-from .action import ByPart, Exact, action_matrices
-from .pixel_grids import check_affine_action
+from .action import ByPart, Exact, action_matrices, check_affine_action
 
 TURNS = {"degrees": 360.0, "radians": 2 * math.pi}
 """A full turn in each unit."""

@@ -12,8 +12,8 @@ from torch import Tensor
 from .._trees import to_device
 from ..errors import InputError, whole_number
 from ..groups import Elements, Group
-from .action import Action, action_matrices
-from .pixel_grids import check_affine_action, pixel_frame, projected_pixels
+from .action import Action, action_matrices, check_affine_action
+from .pixel_grids import pixel_frame, projected_grid_places
 
 
 class _InImages(Action):
@@ -78,7 +78,7 @@ class Boxes(_InImages):
             raise InputError("boxes", "left <= right and top <= bottom")
         half = np.array([self.width, self.height]) / 2
         corners = half * [[1, 1], [1, -1], [-1, 1], [-1, -1]]
-        if np.isnan(projected_pixels(pixel_frame(group), corners)).any():
+        if np.isnan(projected_grid_places(pixel_frame(group), corners)).any():
             raise InputError(
                 "group",
                 f"homographies that keep images of {self.height} x {self.width} in front of "

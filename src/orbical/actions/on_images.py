@@ -24,7 +24,14 @@ from .._warnings import warn
 from ..errors import InputError, check_name, whole_number
 from ..groups import Elements, Group
 from . import pixel_grids
-from .action import Action, ElementCache, OfFinite, action_matrices, relative_action_loss
+from .action import (
+    Action,
+    ActionCache,
+    OfFinite,
+    action_matrices,
+    check_affine_action,
+    relative_action_loss,
+)
 
 INTERPOLATIONS = ("nearest", "bilinear", "bicubic")
 PADDINGS = {"zeros": "zeros", "border": "border", "reflect": "reflection"}
@@ -62,7 +69,7 @@ class Images(OfFinite):
         check_name("padding", padding, PADDINGS)
         self.interpolation = interpolation
         self.padding = padding
-        self._kept = ElementCache()
+        self._kept = ActionCache()
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, C, H, W]`; integers become float32, whatever the group."""
@@ -114,7 +121,7 @@ class Images(OfFinite):
         sources = pixel_grids.pixel_sources(elements, size, x.device, scale)
         grids = []
         filtered = self.interpolation != "nearest"
-        for index, offsets in pixel_grids.pixel_footprints(elements, filtered):
+        for index, offsets in pixel_grids.pixel_grid_offsets(elements, filtered):
             spread = to_device(torch.as_tensor(offsets * scale), sources.device)[:, None, None]
             places = sources[index][..., None, :] + spread
             grids.append((index, places.flatten(2, 3).to(x)))
@@ -221,7 +228,7 @@ class Window(_ImageView):
     def check(self, group: Group, x: Tensor) -> None:
         """Check that no element moves the view out of the image."""
         Action.check(self, group, x)
-        check_image_size(x, self.size)
+        check_window_fits_images(x, self.size)
         if not pixel_grids.view_stays_inside(group, self.size, tuple(x.shape[-2:])):
             room = (min(x.shape[-2:]) - self.size) // 2
             raise InputError(
@@ -283,10 +290,10 @@ class VectorField(Images):
     def check(self, group: Group, x: Tensor) -> None:
         """Check the shape, and that vectors can be rotated."""
         super().check(group, x)
-        pixel_grids.check_affine_action(group, "VectorField")
+        check_affine_action(group, "VectorField")
 
 
-def check_image_size(x: Tensor, size: int) -> None:
+def check_window_fits_images(x: Tensor, size: int) -> None:
     """Refuse images that are smaller than a window."""
     if min(x.shape[-2:]) < size:
         raise InputError(
@@ -370,11 +377,11 @@ def _largest_view(elements: Elements, height: int, width: int) -> int:
     return max(0, int(np.floor(1 + 2 * float((room / reach).min()) + 1e-9)))
 
 
-def central_image(x: Tensor, size: int) -> Tensor:
+def central_window_of_images(x: Tensor, size: int) -> Tensor:
     """Return the central square of `[..., H, W]`.
 
     >>> import torch
-    >>> central_image(torch.arange(16).reshape(4, 4), 2)
+    >>> central_window_of_images(torch.arange(16).reshape(4, 4), 2)
     tensor([[ 5,  6],
             [ 9, 10]])
     """
@@ -390,7 +397,9 @@ class _Central(_ImageView):
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, ..., H, W]` to `[K, B, ..., size, size]`."""
-        return super().move(elements, central_image(x, self.size) if elements.exact_on_grid else x)
+        return super().move(
+            elements, central_window_of_images(x, self.size) if elements.exact_on_grid else x
+        )
 
 
 class PairWindow(_Central, ImagePair):
@@ -414,13 +423,13 @@ class PairWindow(_Central, ImagePair):
             return torch.zeros(len(elements), len(x), device=x.device)
         there = ImagePair(self.interpolation, self.padding).apply(elements, x)
         return relative_action_loss(
-            self.move(elements.inverse(), there), central_image(x, self.size)[None]
+            self.move(elements.inverse(), there), central_window_of_images(x, self.size)[None]
         )
 
     def check(self, group: Group, x: Tensor) -> None:
         """Check that no element takes the view out of the images."""
         super().check(group, x)
-        pixel_grids.check_affine_action(group, "PairWindow")
+        check_affine_action(group, "PairWindow")
         height, width = x.shape[-2:]
         largest = min(_largest_view(group, height, width), height, width)
         if self.size > largest:
@@ -445,4 +454,4 @@ class FieldWindow(_Central, VectorField):
     def check(self, group: Group, x: Tensor) -> None:
         """Check the size of what moves."""
         super().check(group, x)
-        check_image_size(x, self.size)
+        check_window_fits_images(x, self.size)

@@ -17,12 +17,20 @@ from torch import Tensor
 from .._trees import Tree
 from ..errors import InputError, check_name
 from ..groups import Elements, Group
-from .action import Action, ActionTree, ElementCache, Trivial, action_matrices, is_own_action
+from .action import (
+    Action,
+    ActionCache,
+    ActionTree,
+    Trivial,
+    action_matrices,
+    check_affine_action,
+    is_own_action,
+)
 from .fields import Fields, as_action, flat_actions
 from .on_globes import Globe, Periodic
-from .on_images import Images, MapView, Window, check_image_size, check_square_images
+from .on_images import Images, MapView, Window, check_square_images, check_window_fits_images
 from .on_volumes import Volumes, check_volume_sides, voxel_frame
-from .pixel_grids import check_affine_action, pixel_frame
+from .pixel_grids import pixel_frame
 
 REPRESENTATIONS = ("trivial", "vector", "normal")
 _OF_VOLUMES = {"nearest": "nearest", "bilinear": "trilinear"}
@@ -38,8 +46,8 @@ class _Maps(Action):
     def __init__(self, of: ActionTree | None, interpolation: str) -> None:
         self.of = _grid_of(Images() if of is None else as_action(of))
         self.interpolation = interpolation
-        self._smooth = _resampled(self.of, interpolation)
-        self._kept = ElementCache()
+        self._smooth = _action_on_maps(self.of, interpolation)
+        self._kept = ActionCache()
 
     @property
     def sides(self) -> int:
@@ -84,7 +92,7 @@ class _Maps(Action):
         elif isinstance(self._smooth, Images):
             check_square_images(group, x)
             if isinstance(self._smooth, MapView):
-                check_image_size(x, self._smooth.size)
+                check_window_fits_images(x, self._smooth.size)
 
     def check_places(self, group: Group, x: Tree) -> None:
         """Refuse an action of your own that changes values, because maps should only move.
@@ -123,7 +131,7 @@ class ClassMaps(_Maps):
 
     def __init__(self, of: ActionTree | None = None, interpolation: str = "bilinear") -> None:
         super().__init__(of, interpolation)
-        self._nearest = None if is_own_action(self.of) else _resampled(self.of, "nearest")
+        self._nearest = None if is_own_action(self.of) else _action_on_maps(self.of, "nearest")
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move probabilities `x[K or 1, B, C, ...]`, or labels `x[K or 1, B, ...]`."""
@@ -248,7 +256,7 @@ def _grid_of(action: Action) -> Action:
     return grids[0] if grids else Images()
 
 
-def _resampled(action: Action, interpolation: str) -> Action:
+def _action_on_maps(action: Action, interpolation: str) -> Action:
     """Return the action that moves maps; the border continues outside."""
     if is_own_action(action):
         return action

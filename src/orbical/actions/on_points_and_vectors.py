@@ -12,9 +12,8 @@ from torch import Tensor
 from .._imports_and_paths import import_extra
 from ..errors import InputError
 from ..groups import Elements, Group
-from .action import ActionTree, ByPart, Exact, OfFinite, action_matrices
+from .action import ActionTree, ByPart, Exact, OfFinite, action_matrices, check_affine_action
 from .fields import Fields, as_action, group_of_rows
-from .pixel_grids import check_affine_action
 
 _PART_OF_DIMENSION = {2: "plane", 3: "space"}
 _GROUP_OF = {"plane": "rotations:36", "space": "rotations3d:64"}

@@ -45,7 +45,7 @@ class Signals(OfFinite):
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, C, T]`."""
-        moved = _along(elements, x, _ZEROS)
+        moved = _moved_signals(elements, x, _ZEROS)
         if "gain" in elements.parts:
             moved = moved * action_matrices(elements.parts["gain"], moved)[:, None, None, None]
         return moved
@@ -226,7 +226,7 @@ class Frames(Action):
             frames = shift if x.is_floating_point() else np.rint(shift)
             elements = Elements({**elements.parts, "shift": frames}, len(elements))
         channels = x.flatten(3) if x.ndim > 3 else x[..., None]
-        moved = _along(elements, channels.transpose(2, 3)).transpose(2, 3)
+        moved = _moved_signals(elements, channels.transpose(2, 3)).transpose(2, 3)
         moved = moved.reshape(len(elements), *x.shape[1:])
         return moved if self.of is None else self.of.move(elements, moved)
 
@@ -239,7 +239,7 @@ class Frames(Action):
         return total / torch.einsum("k,k...->...", weights.to(x), known.to(x))  # 0 / 0 is NaN
 
 
-def _along(elements: Elements, x: Tensor, zeros: int = 0) -> Tensor:
+def _moved_signals(elements: Elements, x: Tensor, zeros: int = 0) -> Tensor:
     """Reverse, shift and speed up `x[K or 1, B, C, T]` along T."""
     moved = x.expand(len(elements), *x.shape[1:])
     if "time" in elements.parts:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .._lazy import pd
 from ..errors import InputError, unknown_name
-from ..groups import Elements, Group, signed_columns
+from ..groups import Elements, Group, parsed_columns_part
 from .action import ByPart, Exact, action_matrices
 
 
@@ -48,7 +48,7 @@ class Columns(ByPart, Exact):
 
     def move_each(self, elements: Elements, x: Tensor) -> Tensor:
         """Change the columns of `x[K, B, F]`."""
-        names, sources, signs = signed_columns(elements.parts["columns"])
+        names, sources, signs = parsed_columns_part(elements.parts["columns"])
         places = np.array([self.names.index(name) for name in names])
         index = np.tile(np.arange(len(self.names)), (len(elements), 1))
         index[:, places] = places[sources]
@@ -62,7 +62,9 @@ class Columns(ByPart, Exact):
         super().check(group, x)
         if len(self.names) != x.shape[1]:
             raise InputError("names", f"the names of {x.shape[1]} columns", len(self.names))
-        names, sources, signs = signed_columns(group.parts.get("columns", np.empty((1, 0), str)))
+        names, sources, signs = parsed_columns_part(
+            group.parts.get("columns", np.empty((1, 0), str))
+        )
         for place, name in enumerate(names.tolist()):
             if name not in self.names:
                 raise unknown_name("group", name, self.names)

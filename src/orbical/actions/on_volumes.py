@@ -18,9 +18,8 @@ from torch import Tensor
 
 from ..errors import InputError, check_name
 from ..groups import Elements, Group
-from .action import OfFinite
+from .action import OfFinite, check_affine_action
 from .on_images import PADDINGS
-from .pixel_grids import check_affine_action
 
 INTERPOLATIONS = {"nearest": "nearest", "trilinear": "bilinear"}  # torch's names
 _SIDES = ("depth", "row", "column")

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from .._trees import to_device
-from ..errors import InputError
-from ..groups import Elements, Group
+from ..groups import Elements
 
 _MOST_STACKS = 128
 _BUSY_THREADS = 2**18  # places that keep an accelerator busy, each with all planes
@@ -30,21 +29,11 @@ def pixel_frame(elements: Elements) -> np.ndarray:
     return result
 
 
-def check_affine_action(group: Group, action: str) -> None:
-    """Refuse a group that holds homographies, for an action that has a turn for each element."""
-    if group.has_homographies:
-        raise InputError(
-            "group",
-            f"affine maps for the action {action}",
-            f"homographies in {group.spec}",
-            remedy="Images, ColorImages, Boxes and Points move by them",
-        )
-
-
-def projected_pixels(frame: np.ndarray, places: np.ndarray) -> np.ndarray:
+def projected_grid_places(frame: np.ndarray, places: np.ndarray) -> np.ndarray:
     """Move places `[P, 2]` by matrices `[K, 3, 3]`; NaN beyond the horizon.
 
-    >>> projected_pixels(np.array([[[1.0, 0, 0], [0, 1, 0], [0.5, 0, 1]]]), np.array([[2.0, 1.0]]))
+    >>> maps = np.array([[[1.0, 0, 0], [0, 1, 0], [0.5, 0, 1]]])
+    >>> projected_grid_places(maps, np.array([[2.0, 1.0]]))
     array([[[1. , 0.5]]])
     """
     numerator = np.einsum("kij,pj->kpi", frame[:, :2, :2], places) + frame[:, None, :2, 2]
@@ -52,7 +41,7 @@ def projected_pixels(frame: np.ndarray, places: np.ndarray) -> np.ndarray:
     return np.asarray(numerator / np.where(depth > 0, depth, np.nan)[..., None])
 
 
-def pixel_footprints(elements: Elements, filtered: bool) -> Iterator[tuple[Any, np.ndarray]]:
+def pixel_grid_offsets(elements: Elements, filtered: bool) -> Iterator[tuple[Any, np.ndarray]]:
     """Yield elements that take as many places n^2 for a pixel, and their offsets `[K, n^2, 2]`.
 
     An element that shrinks would pass over pixels, and fine detail would return as coarse patterns.
@@ -111,7 +100,7 @@ def view_stays_inside(elements: Elements, size: int, image: tuple[int, ...]) -> 
     """
     half = (size - 1) / 2
     corners = np.array([[x, y] for x in (-half, half) for y in (-half, half)])
-    sources = projected_pixels(pixel_frame(elements.inverse()), corners)
+    sources = projected_grid_places(pixel_frame(elements.inverse()), corners)
     limit = np.array([(image[1] - 1) / 2, (image[0] - 1) / 2]) + 1e-9
     return bool((np.abs(sources) <= limit).all())  # NaN is not
 
@@ -145,10 +134,10 @@ def _sample_in_stacks(sample: Callable[..., Tensor], planes: Tensor, grid: Tenso
 def crops(x: Tensor, corners: np.ndarray, size: int) -> Tensor:
     """Copy crops out of `x[K, B, ..., H, W]`, of which each element has a first row and column."""
     many_small = x.is_cuda and x[0].numel() < _LARGE_CROPS
-    return (_crops_at_once if many_small else _crops_in_turn)(x, corners, size)
+    return (_pixel_crops_at_once if many_small else _pixel_crops_in_turn)(x, corners, size)
 
 
-def _crops_in_turn(x: Tensor, corners: np.ndarray, size: int) -> Tensor:
+def _pixel_crops_in_turn(x: Tensor, corners: np.ndarray, size: int) -> Tensor:
     """Copy crops out of `x[K, B, ..., H, W]`, one after the other, a row of pixels at a time."""
     crops = [
         y[..., row : row + size, left : left + size]
@@ -159,7 +148,7 @@ def _crops_in_turn(x: Tensor, corners: np.ndarray, size: int) -> Tensor:
     return result
 
 
-def _crops_at_once(x: Tensor, corners: np.ndarray, size: int) -> Tensor:
+def _pixel_crops_at_once(x: Tensor, corners: np.ndarray, size: int) -> Tensor:
     """Copy crops out of `x[K, B, ..., H, W]`, all at once, pixel by pixel."""
     row, left = to_device(torch.as_tensor(corners.T.copy()), x.device)
     views = x.unfold(-2, size, 1).unfold(-2, size, 1)

@@ -36,11 +36,11 @@ def lowest_elements(values: Array, chart: Chart, count: int) -> Array:
         rest = np.isfinite(left[np.arange(len(left)), best])
         best = np.where(rest, best, lowest)
         found.append(best)
-        left[_chart_points_near(chart, best)] = np.inf
+        left[_neighbors_of_descent_starts(chart, best)] = np.inf
     return np.stack(found, 1)
 
 
-def _chart_points_near(chart: Chart, chosen: Array) -> Array:
+def _neighbors_of_descent_starts(chart: Chart, chosen: Array) -> Array:
     """Return which elements `[B, K]` are neighbors of the chosen ones `[B]`, or these themselves.
 
     Coordinates are compared by the elements they stand for, so that a circle closes.

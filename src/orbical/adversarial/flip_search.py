@@ -12,7 +12,7 @@ from .._trees import Tree, concatenate, leaves, to_device
 from ..data import preprocessing_of_scan, read_rows
 from ..errors import InputError, whole_number
 from ..groups import Array, Chart, chart_of
-from ..scanning import Recipe, Runner, ready_scan_units
+from ..scanning import Recipe, UnitRunner, ready_unit_runner
 from ..store import FINISHED, Scan, arrays_of, row_runs
 from .descent import Objective
 from .worst_cases import check_searched_models, search_recipe, searched_scan
@@ -156,7 +156,7 @@ def _refined_flips(
         named, given, group, task, batch_size="auto", device=device, preprocess=prepare
     )
     own = [flip for flip in found if flip.model in named]
-    with ready_scan_units(recipe) as runner:
+    with ready_unit_runner(recipe) as runner:
         check_searched_models(runner, scan)
         samples = sorted({flip.sample for flip in own})
         batch = concatenate([read_rows(recipe.samples, slice(n, n + 1)).inputs for n in samples])
@@ -171,7 +171,7 @@ def _refined_flips(
 
 
 def _bisected_flips(
-    runner: Runner,
+    runner: UnitRunner,
     model: str,
     chart: Chart,
     batch: Tree,
@@ -203,7 +203,7 @@ def _bisected_flips(
     end = chart.add(low, np.full_like(low, width))
     inputs, _ = objective._moved(chart.elements(end, base), sample)
     own = np.array([flip.sample for flip in flips])
-    near = nearest_samples(inputs, after, own, _labeled_blocks(runner.recipe))
+    near = nearest_samples_to_flips(inputs, after, own, _labeled_blocks_for_flips(runner.recipe))
     places = chart.add(low, np.full_like(low, width / 2))[:, 0]
     return [
         Flip(model, flip.sample, float(at), width, flip.before, int(to), nearest)
@@ -211,7 +211,7 @@ def _bisected_flips(
     ]
 
 
-def nearest_samples(
+def nearest_samples_to_flips(
     moved: Tree, classes: Array, own: Array, blocks: Iterable[tuple[Array, Tree, Array]]
 ) -> list[int | None]:
     """Return for each moved input the sample of a class with the nearest input, None without one.
@@ -232,7 +232,7 @@ def nearest_samples(
     return [int(place) if place >= 0 else None for place in nearest]
 
 
-def _labeled_blocks(recipe: Recipe) -> Iterator[tuple[Array, Tree, Array]]:
+def _labeled_blocks_for_flips(recipe: Recipe) -> Iterator[tuple[Array, Tree, Array]]:
     """Yield all samples with their labels; nothing if they have none."""
     if recipe.first_target is None or recipe.first_target.ndim != 1:
         return

@@ -16,10 +16,10 @@ from .._text import percent
 from .._trees import Tree, to_device
 from ..calibration import bounded_mean_interval, unbounded_mean_interval
 from ..data import preprocessing_of_scan, read_rows
-from ..errors import InputError, ModelError, real_number, whole_number, with_usage
+from ..errors import InputError, ModelError, errors_with_usage, real_number, whole_number
 from ..groups import Array, Chart, Group, as_group, chart_of
-from ..nero import circle_bracket, circle_order, score_scope
-from ..scanning import Recipe, Runner, Sweep, plan, ready_scan_units, scan_progress_bar
+from ..nero import circle_bracket, molecule_score_scope, order_for_spectra
+from ..scanning import Recipe, Sweep, UnitRunner, plan, ready_unit_runner, scan_progress_bar
 from ..store import Scan, row_runs
 from ..tasks import Task, as_task
 from .descent import Objective, descend_to_worst, golden_section, lowest_elements, nearest_elements
@@ -41,7 +41,7 @@ _MEANINGS = {
 }
 
 
-@with_usage('(models, scan), or (models, data, group="rotations:72", task="classification")')
+@errors_with_usage('(models, scan), or (models, data, group="rotations:72", task="classification")')
 def worst_case(
     models: object,
     data: object,
@@ -136,7 +136,7 @@ def worst_case(
     searches = len(found) * len(recipe.samples)
     with (
         stoppable(kept=False),
-        ready_scan_units(recipe) as runner,
+        ready_unit_runner(recipe) as runner,
         scan_progress_bar(searches, 0, len(found), progress, "worst case", "searches") as advance,
     ):
         check_searched_models(runner, scan)
@@ -160,7 +160,7 @@ def search_recipe(models: Any, data: Any, group: Any, task: Any, **settings: Any
 
 
 @dataclass(frozen=True)
-class _Grid:
+class _WorstCaseGrid:
     """One model's results at the sampled elements, of a chunk of samples."""
 
     model: str
@@ -225,7 +225,7 @@ def searched_scan(
     return dict(models), given, scan.group, chosen
 
 
-def _chunks(runner: Runner) -> Iterator[tuple[slice, Tree, Tensor | None]]:
+def _chunks(runner: UnitRunner) -> Iterator[tuple[slice, Tree, Tensor | None]]:
     """Yield samples with their targets: at most a batch, and few enough that progress is seen."""
     recipe = runner.recipe
     size = min(runner.sweep.batch_size, max(_FEWEST, len(recipe.samples) // _STEPS))
@@ -236,7 +236,7 @@ def _chunks(runner: Runner) -> Iterator[tuple[slice, Tree, Tensor | None]]:
         yield rows, read.inputs, target
 
 
-def _grids_to_search(runner: Runner) -> Iterator[_Grid]:
+def _grids_to_search(runner: UnitRunner) -> Iterator[_WorstCaseGrid]:
     """Evaluate the models at the sampled elements."""
     sweep = runner.sweep
     for rows, batch, target in _chunks(runner):
@@ -246,10 +246,10 @@ def _grids_to_search(runner: Runner) -> Iterator[_Grid]:
             reference = sweep.task.reference(summary["consensus"]) if target is None else target
             score = summary["score_vs_consensus" if target is None else "score"]
             correct = summary["correct"].numpy() if _classifies(summary) else None
-            yield _Grid(name, batch, target, reference, score.double().numpy(), correct)
+            yield _WorstCaseGrid(name, batch, target, reference, score.double().numpy(), correct)
 
 
-def _stored_grids_to_search(runner: Runner, scan: Scan) -> Iterator[_Grid]:
+def _stored_grids_to_search(runner: UnitRunner, scan: Scan) -> Iterator[_WorstCaseGrid]:
     """Read what a scan has stored at the sampled elements."""
     if not scan.labeled and "consensus" not in scan.data:
         raise InputError(
@@ -264,7 +264,7 @@ def _stored_grids_to_search(runner: Runner, scan: Scan) -> Iterator[_Grid]:
                 reference = runner.sweep.task.reference(stored)
             score = own["score_vs_consensus" if target is None else "score"].values.astype(float)
             correct = own["correct"].values.astype(bool) if _classifies(own) else None
-            yield _Grid(name, batch, target, reference, score, correct)
+            yield _WorstCaseGrid(name, batch, target, reference, score, correct)
 
 
 def _classifies(results: Any) -> bool:
@@ -273,8 +273,8 @@ def _classifies(results: Any) -> bool:
 
 
 def _refined_worst_cases(
-    runner: Runner,
-    grid: _Grid,
+    runner: UnitRunner,
+    grid: _WorstCaseGrid,
     chart: Chart | None,
     starts: int,
     rounds: int,
@@ -318,7 +318,7 @@ def _bounds_of_worst_score(
     sweep: Sweep, lost: Array, value: Array, sign: float, lipschitz: float | None
 ) -> dict[str, Array]:
     """Return what no score on a circle is beyond, and the assumed degree; nothing elsewhere."""
-    order = circle_order(sweep.group)
+    order = order_for_spectra(sweep.group)
     if order is None or chart_of(sweep.group) is None:
         return {}
     lost = lost[:, order]
@@ -365,7 +365,7 @@ def _coordinates(group: Group, chart: Chart | None, found: _Found) -> dict[str, 
     return held if chart is None else dict(zip(chart.names, found.coords.T, strict=True)) | held
 
 
-def check_searched_models(runner: Runner, scan: Scan | None) -> None:
+def check_searched_models(runner: UnitRunner, scan: Scan | None) -> None:
     """Refuse models whose outputs do not repeat, or are not those of the scan."""
     known = {} if scan is None else {entry.name: entry for entry in scan.record.models}
     for name, probe in runner.probes.items():
@@ -380,7 +380,7 @@ def check_searched_models(runner: Runner, scan: Scan | None) -> None:
 
 
 def _labeled_worst_cases(
-    found: dict[str, dict[str, Array]], runner: Runner, level: float
+    found: dict[str, dict[str, Array]], runner: UnitRunner, level: float
 ) -> xr.Dataset:
     """Return the labeled result, with means over samples."""
     recipe, task = runner.recipe, runner.recipe.task
@@ -416,7 +416,7 @@ def _labeled_worst_cases(
         metric=task.score_meaning if labeled else "score against the consensus",
         higher_is_better=task.higher_is_better,
         level=level,
-        scope=score_scope(task.variables(labeled), task.score_unit),
+        scope=molecule_score_scope(task.variables(labeled), task.score_unit),
         searched="between the sampled elements"
         if chart_of(recipe.group) is not None
         else f"only the elements of {recipe.group.spec}, which has no continuous coordinates",

@@ -18,7 +18,7 @@ from ..store import Scan, ScanArrays, arrays_of
 from .what_if_changes import (
     RECALIBRATED,
     Change,
-    Outcome,
+    ChangeOutcome,
     advised_group,
     checked_remedy,
     rows_to_advise_on,
@@ -413,7 +413,7 @@ def _ranked_remedies(remedies: Sequence[Remedy], gains: Array, level: float) -> 
     return [*ties, *(place for place in others if place not in ties)]
 
 
-def _means_after_remedy(outcome: Outcome, identity: int) -> dict[str, float]:
+def _means_after_remedy(outcome: ChangeOutcome, identity: int) -> dict[str, float]:
     """Return means over samples and the orbit."""
     curves, weights = outcome.curves(), outcome.weights
     answered = float(weights @ curves["answered"])

@@ -14,7 +14,7 @@ from ..calibration import ece
 from ..conformal import LAC, conformal_halves, finished_rows_of_coverage, rows_of_coverage
 from ..errors import InputError, check_name, real_number, whole_number
 from ..groups import Group, parse
-from ..nero import averaged_over_orbit, evenly_spaced
+from ..nero import averages_over_elements, evenly_spaced
 from ..recalibrate import OrbitTemperature
 from ..store import Scan, ScanArrays, arrays_of
 
@@ -62,7 +62,7 @@ class ChangedPredictions(NamedTuple):
         )
 
 
-class Outcome(NamedTuple):
+class ChangeOutcome(NamedTuple):
     """Test samples after a change: `[K, n]` each, and the threshold of the confidence."""
 
     confidence: Array
@@ -210,13 +210,13 @@ class Trial(NamedTuple):
     weights: Array
     passing: float
 
-    def outcome(self, change: Change) -> Outcome:
+    def outcome(self, change: Change) -> ChangeOutcome:
         """Apply a change to test predictions; fit on the others what it needs."""
         fit, test = self.fit, self.test
         if change.average > 1:
             fit, test = (
                 part.changed(
-                    averaged_over_orbit(
+                    averages_over_elements(
                         torch.from_numpy(part.probs), self.group, change.average
                     ).numpy()
                 )
@@ -240,7 +240,7 @@ class Trial(NamedTuple):
             contains = np.take_along_axis(members, test.labels[None, :, None], -1)[..., 0]
             acted = size == 1
         after = test.confidence, test.correct, acted, contains, size, float(threshold)
-        return Outcome(*after, self.weights, self.passing)
+        return ChangeOutcome(*after, self.weights, self.passing)
 
 
 def trial_of_changes(
@@ -308,7 +308,7 @@ def what_if_change_code(change: Change, group: Group) -> str:
     """Write Python that makes a change; `model` and `task` are those of the scan."""
     lines = ["import orbical as ob"]
     if change.average > 1:
-        name = _averaged_part(group, change.average)
+        name = _group_of_average_change(group, change.average)
         chosen = repr(name)
         if name is None:
             chosen, spaced = "group", evenly_spaced(group, change.average)
@@ -346,12 +346,14 @@ def what_if_change_code(change: Change, group: Group) -> str:
     return "\n".join(lines)
 
 
-def _averaged_part(group: Group, number: int) -> str | None:
+def _group_of_average_change(group: Group, number: int) -> str | None:
     """Return the text of the group of some evenly spaced elements, None if it has none.
 
     >>> from orbical.groups import dihedral, flips
-    >>> _averaged_part(dihedral(4), 4), _averaged_part(dihedral(4), 2), _averaged_part(flips(), 2)
-    ('dihedral:2', 'dihedral:1', None)
+    >>> [_group_of_average_change(dihedral(4), number) for number in (4, 2)]
+    ['dihedral:2', 'dihedral:1']
+    >>> _group_of_average_change(flips(), 2) is None
+    True
     """
     if number == len(group):
         return group.spec
@@ -366,4 +368,7 @@ def _averaged_part(group: Group, number: int) -> str | None:
 
 def advised_group(group: Group, number: int) -> str:
     """Describe evenly spaced elements of a group."""
-    return _averaged_part(group, number) or f"{number} evenly spaced elements of {group.spec}"
+    return (
+        _group_of_average_change(group, number)
+        or f"{number} evenly spaced elements of {group.spec}"
+    )

@@ -84,7 +84,7 @@ def model_outputs_by_orbit(
             f"differences up to {spread['confidence']:.3g}",
             remedy="pass predicted= too, or average it over each orbit",
         )
-    answer = checks.whole_numbers("predicted", predicted, len(index), below=labels)
+    answer = checks.checked_table_integers("predicted", predicted, len(index), below=labels)
     cells = np.bincount(index * labels + answer, weights=mass, minlength=len(first) * labels)
     sure = None
     if confidence is not None:

@@ -69,7 +69,7 @@ def equivariant_frames(table: ValueTable, representation: object) -> Frames:
             )
         matrix = np.broadcast_to(np.eye(dimension), (size, dimension, dimension))
         return Frames(np.arange(size), matrix, np.ones(size), True, True, True)
-    matrices = checks.representation(representation, dimension)
+    matrices = checks.checked_table_representation(representation, dimension)
     if table.point is None or table.element is None:
         raise InputError(
             "table",

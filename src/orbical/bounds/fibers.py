@@ -85,11 +85,13 @@ def fibers_from_errors(
     """
     given = {"mass": mass, "confidence": confidence, "accuracy": accuracy}
     given |= {"least_error": least_error, "greatest_error": greatest_error}
-    arrays = {n: checks.numbers(n, v, "fiber") for n, v in given.items() if v is not None}
+    arrays = {
+        n: checks.checked_table_numbers(n, v, "fiber") for n, v in given.items() if v is not None
+    }
     sizes = {name: len(array) for name, array in arrays.items()}
     if len(set(sizes.values())) > 1:
         raise InputError("fibers", "one value for each fiber", f"sizes {sizes}")
-    checks.masses("mass", arrays["mass"].min(), arrays["mass"].sum())
+    checks.check_table_masses("mass", arrays["mass"].min(), arrays["mass"].sum())
     for name in sizes.keys() - {"mass"}:
         checks.probabilities(name, arrays[name])
     best, worst = 1 - arrays["least_error"], 1 - arrays["greatest_error"]
@@ -133,11 +135,11 @@ def fiber_index(confidence: Array, bins: int | None) -> Array:
     return bin_index(torch.from_numpy(confidence), int(bins)).numpy()
 
 
-def all_distinct(values: Array) -> bool:
+def fibers_are_single(values: Array) -> bool:
     """Check whether no value occurs twice; a sort of values is much faster than one of places.
 
     Example:
-        >>> all_distinct(np.array([0.9, 0.2])), all_distinct(np.array([0.9, 0.2, 0.9]))
+        >>> fibers_are_single(np.array([0.9, 0.2])), fibers_are_single(np.array([0.9, 0.2, 0.9]))
         (True, False)
     """
     ordered = np.sort(values)

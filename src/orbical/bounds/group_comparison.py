@@ -237,7 +237,7 @@ def compare_groups(
         raise InputError("groups", "at least one candidate", "none")
     x, truth = data
     if representation is None:
-        _refuse_comparison_of_values(truth)
+        _check_labels_to_compare_groups(truth)
     p = np.linspace(0, 1, 101) if confidence is None else np.asarray(confidence, dtype=np.float64)
     both: dict[str, Any] = {"action": action, "mass": mass}
     search: dict[str, Any] = {"level": level, "progress": progress, **both}
@@ -254,7 +254,7 @@ def compare_groups(
             own = _of_labels(table, p, level)
         else:
             truth = checks.columns("value", truth)
-            turns = _matrices_of_candidate(representation, group, truth.shape[1])
+            turns = _matrices_of_compared_group(representation, group, truth.shape[1])
             table = ValueTable.from_data(x, truth, group, tolerance=tolerance, **both)
             estimate = neighbor_floor(x, truth, group, representation=turns, **search)
             reached = isinstance(turns, str) or table.element is not None
@@ -268,7 +268,7 @@ def compare_groups(
     return Comparison(tuple(found), p, orbits.tolerance, level)
 
 
-def _refuse_comparison_of_values(truth: ArrayLike) -> None:
+def _check_labels_to_compare_groups(truth: ArrayLike) -> None:
     """Refuse floats as labels: whole values of a regression would be hundreds of classes."""
     kind = as_numpy("label", truth).dtype
     if kind.kind == "f":
@@ -289,7 +289,9 @@ def _of_labels(table: OrbitTable, p: Array, level: float) -> dict[str, Any]:
     return {"certified": certified, "forced": forced_overconfidence(table, p)}
 
 
-def _matrices_of_candidate(representation: Representation, group: Group, dimension: int) -> Any:
+def _matrices_of_compared_group(
+    representation: Representation, group: Group, dimension: int
+) -> Any:
     """Return how a group moves values: `"invariant"`, or matrices `[K, D, D]`."""
     if callable(representation) and group.parts:
         return representation(group)

@@ -142,7 +142,7 @@ def neighbor_ceiling(
 
     mover = Mover(x, group, action, exact=False)
     size = len(mover)
-    classes = checks.whole_numbers("label", label, size, below=labels)
+    classes = checks.checked_table_integers("label", label, size, below=labels)
     count = max(2, int(classes.max()) + 1) if labels is None else labels
     weight = checks.sample_mass(mass, size)
     truth, chosen = torch.as_tensor(classes, device=mover.device), _neighbor_queries(mover)
@@ -208,7 +208,7 @@ def neighbor_floor(
     truth, chosen = mover.tensor(values), _neighbor_queries(mover)
     turns = None
     if not isinstance(representation, str):
-        matrices = checks.representation(representation, values.shape[1])
+        matrices = checks.checked_table_representation(representation, values.shape[1])
         if not checks.orthogonal(matrices):
             raise InputError(
                 "representation",
@@ -301,7 +301,7 @@ def _means_over_neighbors(
     squares, typical = np.zeros(3), 0.0
     shown = progress and _products(mover) * len(chosen) > _LONG
     with scan_progress_bar(len(chosen), 0, 1, shown, "neighbors", "searches") as advance:
-        for rows, apart, nearest in _neighbors(mover, chosen):
+        for rows, apart, nearest in _quotient_neighbors(mover, chosen):
             typical += float(shares[rows] @ apart)
             for number, (query, near, element, least) in enumerate(nearest):
                 first = rows[query]
@@ -320,7 +320,9 @@ def _means_over_neighbors(
     return _NeighborMeans(values, influences, np.sqrt(squares), float(spacing))
 
 
-def _neighbors(mover: Mover, chosen: Array) -> Iterator[tuple[Tensor, Tensor, list[_Pairs]]]:
+def _quotient_neighbors(
+    mover: Mover, chosen: Array
+) -> Iterator[tuple[Tensor, Tensor, list[_Pairs]]]:
     """Iterate over blocks of samples `[b]`, their mean squared distance from others, and pairs.
 
     Pairs of one of them and a sample nearest to it, among all samples and among each half. The

@@ -21,7 +21,7 @@ from ..groups import Group
 from . import matching
 from . import table_checks as checks
 from .any_model import ModelOutputs, model_outputs_by_orbit, own_model_outputs
-from .fibers import Fibers, all_distinct, fiber_index
+from .fibers import Fibers, fiber_index, fibers_are_single
 
 __all__ = ["OrbitTable"]
 
@@ -86,24 +86,28 @@ class OrbitTable:
     minority_dissent: Array = field(init=False)
 
     def __post_init__(self) -> None:
-        mass = checks.numbers("mass", self.mass, "orbit label")
+        mass = checks.checked_table_numbers("mass", self.mass, "orbit label")
         orbits, labels = mass.shape
         if labels < 2:
             raise InputError("mass", "at least 2 labels (columns)", labels)
         rows = as_array("mass", np.ascontiguousarray(mass))  # torch is fastest on short rows
         largest, smallest, total = rows.amax(1).numpy(), rows.amin(1).numpy(), rows.sum(1).numpy()
-        checks.masses("mass", smallest.min(), total.sum())
+        checks.check_table_masses("mass", smallest.min(), total.sum())
         keep = object.__setattr__  # the dataclass is frozen for its users, not for its own making
         keep(self, "mass", mass)
         keep(self, "orbit_mass", total)
         keep(self, "dissent", np.maximum(0, total - largest))
         keep(self, "minority_dissent", total - smallest)
         if self.confidence is not None:
-            confidence = checks.numbers("confidence", self.confidence, "orbit", orbits)
+            confidence = checks.checked_table_numbers(
+                "confidence", self.confidence, "orbit", orbits
+            )
             checks.probabilities("confidence", confidence)
             keep(self, "confidence", confidence)
         if self.predicted is not None:
-            predicted = checks.whole_numbers("predicted", self.predicted, orbits, below=labels)
+            predicted = checks.checked_table_integers(
+                "predicted", self.predicted, orbits, below=labels
+            )
             keep(self, "predicted", predicted)
 
     def __repr__(self) -> str:
@@ -188,7 +192,7 @@ class OrbitTable:
 
     def unordered_fibers(self, bins: int | None = None) -> Fibers:
         """Return `fibers` in any order: where every confidence is one, nothing has to be moved."""
-        if self.confidence is None or bins is not None or not all_distinct(self.confidence):
+        if self.confidence is None or bins is not None or not fibers_are_single(self.confidence):
             return self.fibers(bins)
         return self._by_fiber(None, bins)
 
@@ -261,8 +265,8 @@ class OrbitTable:
         ids = as_numpy("orbit", ids)
         if ids.ndim != 1 or len(ids) == 0:
             raise InputError("orbit", "shape [sample]", ids)
-        ids = checks.whole_numbers("orbit", checks.partition("orbit", ids), len(ids))
-        label = checks.whole_numbers("label", label, len(ids), below=labels)
+        ids = checks.checked_table_integers("orbit", checks.partition("orbit", ids), len(ids))
+        label = checks.checked_table_integers("label", label, len(ids), below=labels)
         count = max(2, int(label.max()) + 1) if labels is None else int(labels)
         first, index = np.unique(ids, return_index=True, return_inverse=True)[1:]
         weight = checks.sample_mass(mass, len(ids))

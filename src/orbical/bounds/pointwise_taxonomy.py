@@ -145,7 +145,7 @@ def taxonomy(
         if search is not None:  # truth or support needs neighbors
             distance, query, sample = search(flat)
         if function is not None:
-            there = _pointwise_answers(function, flat.reshape(-1, *mover.shape), values.shape[1])
+            there = _taxonomy_answers(function, flat.reshape(-1, *mover.shape), values.shape[1])
             agree = (np.abs(there - target).max(-1) <= tolerance).astype(np.float64)
         else:
             agrees = np.abs(values[sample] - target[query]).max(-1) <= tolerance
@@ -158,7 +158,7 @@ def taxonomy(
     return Taxonomy(shares, np.asarray(mover.group.weights), weight)
 
 
-def _pointwise_answers(function: Callable[[Array], Array], points: Array, width: int) -> Array:
+def _taxonomy_answers(function: Callable[[Array], Array], points: Array, width: int) -> Array:
     """Evaluate the function at points, `[M, D]`, and check the shape of the result."""
     answer = np.asarray(function(points), dtype=np.float64)
     expected = (len(points), width)
@@ -255,9 +255,9 @@ def confidence_density(
         >>> density.round(3), accuracy
         (array([1.667, 0.   ]), array([ 1., nan]))
     """
-    values = checks.numbers("confidence", confidence, "sample")
+    values = checks.checked_table_numbers("confidence", confidence, "sample")
     checks.probabilities("confidence", values)
-    p = checks.numbers("at", at, "value")
+    p = checks.checked_table_numbers("at", at, "value")
     checks.probabilities("at", p)
     if not 0 < window <= 1:
         raise InputError("window", "a half-width in (0, 1]", repr(window))
@@ -274,7 +274,7 @@ def confidence_density(
     inside = within(weight)
     if correct is None:
         return inside / length, None
-    right = checks.numbers("correct", correct, "sample", len(values))
+    right = checks.checked_table_numbers("correct", correct, "sample", len(values))
     filled = inside > 0
     accuracy = np.full(len(p), np.nan)
     accuracy[filled] = within(weight * right)[filled] / inside[filled]

@@ -81,7 +81,7 @@ def price_from_pairs(
     if size == 0:
         raise InputError("first", "at least one pair", "none")
     one, other = (
-        checks.whole_numbers(name, values, size, below=labels)
+        checks.checked_table_integers(name, values, size, below=labels)
         for name, values in (("first", first), ("second", second))
     )
     count = max(2, int(max(one.max(), other.max())) + 1) if labels is None else labels

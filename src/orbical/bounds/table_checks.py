@@ -11,11 +11,11 @@ Array = np.ndarray
 SUM_TOLERANCE = 1e-6
 
 
-def numbers(name: str, value: ArrayLike, dims: str, size: int | None = None) -> Array:
+def checked_table_numbers(name: str, value: ArrayLike, dims: str, size: int | None = None) -> Array:
     """Return a finite float64 array with the axes `dims`, such as `"orbit label"`.
 
     Example:
-        >>> numbers("mass", [[0.5, 0.5]], "orbit label").shape
+        >>> checked_table_numbers("mass", [[0.5, 0.5]], "orbit label").shape
         (1, 2)
     """
     array = as_numpy(name, value, np.float64)
@@ -34,10 +34,12 @@ def numbers(name: str, value: ArrayLike, dims: str, size: int | None = None) -> 
 def columns(name: str, value: ArrayLike) -> Array:
     """Return values `[N]` or `[N, D]` as `[N, D]`."""
     array = as_numpy(name, value, np.float64)
-    return numbers(name, array[:, None] if array.ndim == 1 else array, "point coordinate")
+    return checked_table_numbers(
+        name, array[:, None] if array.ndim == 1 else array, "point coordinate"
+    )
 
 
-def representation(matrices: ArrayLike, dimension: int) -> Array:
+def checked_table_representation(matrices: ArrayLike, dimension: int) -> Array:
     """Return invertible matrices `[K, D, D]`."""
     array = as_numpy("representation", matrices, np.float64)
     if array.ndim != 3 or array.shape[1:] != (dimension, dimension):
@@ -68,11 +70,13 @@ def orthogonal(matrices: Array) -> bool:
     return bool(np.allclose(matrices.transpose(0, 2, 1) @ matrices, identity, atol=1e-9))
 
 
-def whole_numbers(name: str, value: ArrayLike, size: int, below: int | None = None) -> Array:
+def checked_table_integers(
+    name: str, value: ArrayLike, size: int, below: int | None = None
+) -> Array:
     """Return an int64 array `[size]` of values in [0, below).
 
     Example:
-        >>> whole_numbers("predicted", [0, 2], size=2, below=3)
+        >>> checked_table_integers("predicted", [0, 2], size=2, below=3)
         array([0, 2])
     """
     array = as_numpy(name, value)
@@ -97,7 +101,7 @@ def whole_numbers(name: str, value: ArrayLike, size: int, below: int | None = No
     return array
 
 
-def masses(name: str, least: float, total: float) -> None:
+def check_table_masses(name: str, least: float, total: float) -> None:
     """Check that masses, of which the least and the sum are given, are >= 0 and sum to 1."""
     if least < 0:
         raise InputError(name, "masses >= 0", f"{least:g}")
@@ -128,8 +132,8 @@ def sample_mass(mass: ArrayLike | None, size: int) -> Array:
     """Return the mass of each sample `[size]`: the given ones, or equal ones."""
     if mass is None:
         return np.full(size, 1 / size)
-    weight = numbers("mass", mass, "sample", size)
-    masses("mass", weight.min(), weight.sum())
+    weight = checked_table_numbers("mass", mass, "sample", size)
+    check_table_masses("mass", weight.min(), weight.sum())
     return weight
 
 

@@ -76,7 +76,7 @@ class ValueTable:
         value = checks.columns("value", self.value)
         size, dimension = value.shape
         keep(self, "value", value)
-        ids = checks.whole_numbers("orbit", checks.partition("orbit", self.orbit), size)
+        ids = checks.checked_table_integers("orbit", checks.partition("orbit", self.orbit), size)
         keep(self, "orbit", np.unique(ids, return_inverse=True)[1])
         keep(self, "mass", checks.sample_mass(self.mass, size))
         if self.mean is not None:
@@ -85,7 +85,7 @@ class ValueTable:
                 raise InputError("mean", f"shape {list(value.shape)}, as the values have", mean)
             keep(self, "mean", mean)
         if self.variance is not None:
-            variance = _variance_of_values("variance", self.variance, size, dimension)
+            variance = _value_table_variance("variance", self.variance, size, dimension)
             if _least(variance) <= 0:
                 raise InputError(
                     "variance",
@@ -94,7 +94,7 @@ class ValueTable:
                 )
             keep(self, "variance", variance)
         if self.aleatoric is not None:
-            aleatoric = _variance_of_values("aleatoric", self.aleatoric, size, dimension)
+            aleatoric = _value_table_variance("aleatoric", self.aleatoric, size, dimension)
             if _least(aleatoric) < -1e-12 * np.abs(aleatoric).max():
                 raise InputError("aleatoric", "variances >= 0", "a negative one")
             keep(self, "aleatoric", aleatoric)
@@ -102,11 +102,11 @@ class ValueTable:
             raise InputError("point, element", "both or neither", "one")
         if self.point is not None and self.element is not None:
             pairs = len(np.asarray(self.point))
-            point = checks.whole_numbers("point", self.point, pairs, below=size)
+            point = checks.checked_table_integers("point", self.point, pairs, below=size)
             keep(self, "point", point)
-            keep(self, "element", checks.whole_numbers("element", self.element, pairs))
+            keep(self, "element", checks.checked_table_integers("element", self.element, pairs))
             if self.undone is not None:
-                keep(self, "undone", checks.whole_numbers("undone", self.undone, pairs))
+                keep(self, "undone", checks.checked_table_integers("undone", self.undone, pairs))
             if len(np.unique(point)) != size:
                 raise InputError("point", "an element for every point", "none for some")
 
@@ -255,7 +255,7 @@ class ValueTable:
         return cls(orbit, value, point=point[order], element=element[order], **predictions)
 
 
-def _variance_of_values(name: str, value: ArrayLike, size: int, dimension: int) -> Array:
+def _value_table_variance(name: str, value: ArrayLike, size: int, dimension: int) -> Array:
     array = as_numpy(name, value, np.float64)
     shapes = {1: (size,), 2: (size, dimension), 3: (size, dimension, dimension)}
     if array.shape != shapes.get(array.ndim):

@@ -13,11 +13,16 @@ from torch import Tensor
 from ..errors import number_of_bins
 from .intervals import cells
 from .intervals.brier_intervals import brier_part_intervals
-from .intervals.cautions import Evidence, caution, evidence_of_pairs, evidence_of_predictions
-from .intervals.interval_ends import Interval, mapped_intervals
+from .intervals.cautions import (
+    CautionEvidence,
+    caution,
+    caution_evidence_of_pairs,
+    caution_evidence_of_predictions,
+)
+from .intervals.interval_ends import Interval, largest_gap_ends, mapped_intervals
 from .intervals.mean_intervals import mean_interval, share_interval
 from .intervals.measure_intervals import cell_intervals, interval
-from .measure_tables import TableOutputs, TablePredictions, TableSettings
+from .measure_tables import MeasureTableSettings, TableOutputs, TablePredictions
 from .measures import by_class, gaussian, proper_scores, variance_errors
 from .measures.binned import ece, ece_debiased
 from .measures.bleed import aleatoric_bleed
@@ -27,7 +32,7 @@ from .measures.smooth import smooth_ece
 from .measures.soft import s_avuc, sb_ece
 from .pairs.from_outputs import top_label
 from .pairs.pairs_and_weights import pair, weighted_mean
-from .registry import MEASURES, BoundMeasure, Measure, OfCells, OfWhitened, register
+from .registry import MEASURES, BoundMeasure, Measure, OfCells, WhitenedMeasure, register
 
 _Function = Callable[..., Tensor]
 _Binding = Callable[..., BoundMeasure]
@@ -53,7 +58,7 @@ def _cell_measure(
     distance: _Function | None = None,
 ) -> _Binding:
     """Bind a distance, or with a distance of its own the estimate of its square."""
-    bind_samples = _bound(value, distance or value, index=cells.fine_index)
+    bind_samples = _bound(value, distance or value, index=cells.fine_cell_index)
 
     def bind(name: str, **options: object) -> BoundMeasure:
         root = partial(cell_distance, **options)
@@ -67,8 +72,8 @@ def _in_bins(name: str, bins: int = 15, norm: str = "l1", binning: str = "width"
     bins = number_of_bins(bins)
     value = partial(ece, bins=bins, norm=norm, binning=binning)
     error = partial(cells.binned_error, norm=norm)
-    index = partial(cells.bins_index, bins=bins, binning=binning)
-    ends = cells.largest_gap_ends if norm == "max" else None
+    index = partial(cells.bin_cell_index, bins=bins, binning=binning)
+    ends = largest_gap_ends if norm == "max" else None
     return BoundMeasure(name, value, value, 1, index, error, error, bin_ends=ends)
 
 
@@ -97,8 +102,8 @@ def _coverage_measure(
         def of_probabilities(probability: Tensor, _: Tensor, width: int) -> Tensor:
             return variance_errors.coverage_of(probability, levels).error
 
-        whitened = OfWhitened(
-            variance_errors.ellipsoid_probability,
+        whitened = WhitenedMeasure(
+            variance_errors.error_ellipsoid_probability,
             lambda shape, width, generator: generator.random(shape),
             of_probabilities,
             of_probabilities,
@@ -125,7 +130,7 @@ def _normalized_esd_distance(*given: Tensor, weights: Tensor | None = None) -> T
 
 
 _of_distances = partial(
-    OfWhitened,
+    WhitenedMeasure,
     lambda distance, width: distance,
     lambda shape, width, generator: generator.chisquare(width, shape),
 )
@@ -178,7 +183,7 @@ def _score_measure(
     def of_arrays(*, probs: Any = None, logits: Any = None, labels: Any) -> Tensor:
         return terms(TableOutputs(probs, logits, labels))
 
-    def of_outputs(outputs: TableOutputs, settings: TableSettings) -> Interval:
+    def of_outputs(outputs: TableOutputs, settings: MeasureTableSettings) -> Interval:
         p = outputs.probabilities
         finite = torch.where(p > 0, if_drawn(outputs), 0.0)
         mean = (p * finite).sum(-1)
@@ -204,7 +209,7 @@ def _brier_part_measure(part: str, meaning: str, **settings: Any) -> Measure:
         found: Tensor = getattr(proper_scores.brier_parts(**outputs), part)
         return found
 
-    def of_outputs(outputs: TableOutputs, settings: TableSettings) -> Interval:
+    def of_outputs(outputs: TableOutputs, settings: MeasureTableSettings) -> Interval:
         draws = settings.draws(settings.fewer)
         found: dict[str, Interval] = outputs.once(
             "brier parts", lambda: brier_part_intervals(**outputs.given, **draws)
@@ -217,7 +222,7 @@ def _brier_part_measure(part: str, meaning: str, **settings: Any) -> Measure:
 
 def _interval_of_built_in_classwise_measure(
     name: str,
-) -> Callable[[TableOutputs, TableSettings], Interval]:
+) -> Callable[[TableOutputs, MeasureTableSettings], Interval]:
     """Return the mean of the classes' intervals, no narrower than that of their mean.
 
     Of many calibrated classes some show an error by chance, and the mean of their lower ends is not
@@ -225,7 +230,7 @@ def _interval_of_built_in_classwise_measure(
     classes by.
     """
 
-    def of_outputs(outputs: TableOutputs, settings: TableSettings) -> Interval:
+    def of_outputs(outputs: TableOutputs, settings: MeasureTableSettings) -> Interval:
         weighted = outputs.weights is not None
         of_class, is_class = outputs.classwise if weighted else outputs.classwise_in_order
         # The mean needs fewer draws the more classes there are.
@@ -245,7 +250,7 @@ def _interval_of_built_in_classwise_measure(
         mean = mapped_intervals(lambda part: part.mean(-1), found)
         beyond = (found.calibrated_high - found.calibrated).square().sum(-1).sqrt() / len(of_class)
         above = (mean.value - mean.calibrated - beyond).clamp(min=0)
-        limit = caution(name, evidence_of_pairs(outputs.pair[1]))  # not of a single class
+        limit = caution(name, caution_evidence_of_pairs(outputs.pair[1]))  # not of a single class
         method = "mean of the classes' intervals"
         return replace(mean, low=torch.minimum(mean.low, above), method=method, caution=limit)
 
@@ -267,7 +272,9 @@ def _squared_error(*given: Any) -> Tensor:
     return _squared_error_terms(*given).mean(-1)
 
 
-def _squared_error_measure_interval(given: TablePredictions, settings: TableSettings) -> Interval:
+def _built_in_squared_error_interval(
+    given: TablePredictions, settings: MeasureTableSettings
+) -> Interval:
     """Use the moments `tr S`, `2 tr S^2`, `8 tr S^3` of the squared error of a Gaussian.
 
     Those of spread are of a Gaussian with errors as large as observed, if these are larger.
@@ -280,15 +287,15 @@ def _squared_error_measure_interval(given: TablePredictions, settings: TableSett
     variance, third = variance * larger.square(), third * larger.pow(3)
     rest: dict[str, object] = {"calibrated_third": third, "weights": given.weights}
     found = mean_interval(terms, mean, variance, settings.level, **rest)
-    seen = evidence_of_predictions(given.mean, given.variance, given.target)
+    seen = caution_evidence_of_predictions(given.mean, given.variance, given.target)
     return replace(found, caution=caution("squared_error", seen))
 
 
-def _bleed_interval(given: TablePredictions, settings: TableSettings) -> Interval:
+def _bleed_interval(given: TablePredictions, settings: MeasureTableSettings) -> Interval:
     terms = given.aleatoric.square().sum(-1)
     none = torch.zeros_like(terms)
     found = mean_interval(terms, none, none, settings.level, weights=given.weights)
-    few = caution("aleatoric_bleed", Evidence(samples=terms.shape[-1]))
+    few = caution("aleatoric_bleed", CautionEvidence(samples=terms.shape[-1]))
     return replace(found, caution=few or found.caution)
 
 
@@ -393,7 +400,7 @@ _REGRESSION = (
     _vector(_squared_error, "squared error", "squared_error", unit="target squared", **_mean,
             meaning="squared error: mean over samples of the sum over components",
             listed=_COMPARED, terms=_squared_error_terms,
-             table_interval=_squared_error_measure_interval),
+             table_interval=_built_in_squared_error_interval),
     _vector(gaussian.gaussian_nll, "NLL", unit="nats", **_mean,
             meaning="negative log-likelihood: mean over the targets under the predicted Gaussians",
             metric_class="GaussianNLL", loss="gaussian_nll", terms=gaussian.gaussian_nll_terms,

@@ -39,25 +39,29 @@ NAMES = [name for name in dir() if name[0].isalpha() and name != "annotations"]
 
 from . import built_in_measures
 from .intervals.bounded_means import MANY
-from .intervals.cautions import CautionedMean, caution, evidence_of_pairs, first_interval_caution
+from .intervals.cautions import (
+    CautionedMean,
+    caution,
+    caution_evidence_of_pairs,
+    first_interval_caution,
+)
 from .intervals.mean_intervals import paired_interval_of_sums
-from .measures.binned import bin_index
-from .measures.cumulative import esd_with_slope, softened_cumulative
+from .measures.binned import bin_index, fixed_bins_with_slope
+from .measures.cumulative import cumulative_esd_softened, esd_with_slope
 from .measures.kernel_errors import mmce_with_slope
-from .measures.soft import avuc_with_slope, fixed_bins_with_slope, sb_ece_with_slope
-from .numerics.gradients import Formula, can_fuse, differentiable
+from .measures.soft import sb_ece_with_slope, soft_avuc_with_slope
+from .numerics.gradients import Formula, can_fuse_gradient, differentiable
 from .numerics.sorting import ascending
 from .orbit.labeled_results import labeled_along_elements
 from .orbit.pixel_bins import calibration_of_sums
-from .orbit.positions import model_index, pair_blocks, pairs_at_element, pairs_of
-from .orbit.whole_orbit import calibration_kinds
+from .orbit.positions import model_index, pair_arrays_at_positions, pair_blocks, pairs_at_element
 from .pairs.from_outputs import softmax
 from .pairs.pairs_and_weights import (
-    check_finite,
     check_weights,
+    unchecked_sample_weights,
     weighted_mean,
-    weights_of,
     without_ignored,
 )
 from .registry import RESAMPLES, Draws
+from .scan_tables import calibration_kinds
 from .verdicts import measure_limit

@@ -29,7 +29,7 @@ from .pairs.from_outputs import (
     probabilities,
     top_label,
 )
-from .pairs.pairs_and_weights import binary_pair, kept_samples, sample_weights
+from .pairs.pairs_and_weights import binary_pair, sample_weights, samples_to_pair
 from .registry import (
     MEASURES,
     RESAMPLES,
@@ -139,7 +139,7 @@ def pair_table(
         >>> list(found)[:6]
         ['accuracy', 'ece', 'ece_l2', 'ece_max', 'ece_mass', 'smooth_ece']
     """
-    settings = TableSettings(bins, level, resamples, seed)
+    settings = MeasureTableSettings(bins, level, resamples, seed)
     given = SimpleNamespace(pair=binary_pair(confidence, correct)[:2], weights=weights)
     listed = list_measures("pair", listed="table", samples=given.pair[0].shape[-1])
     return _intervals_of_table(listed, given, settings)
@@ -187,13 +187,15 @@ def classification_table(
     """
     given = TableOutputs(probs, logits, labels, weights, ignore_index)
     listed = list_measures("pair", "outputs", listed="table", samples=given.pair[0].shape[-1])
-    return _intervals_of_table(listed, given, TableSettings(bins, level, resamples, seed), only)
+    return _intervals_of_table(
+        listed, given, MeasureTableSettings(bins, level, resamples, seed), only
+    )
 
 
 def _intervals_of_table(
     listed: list[Measure],
     given: Any,
-    settings: TableSettings,
+    settings: MeasureTableSettings,
     only: Collection[str] | str | None = None,
 ) -> dict[str, Interval]:
     """Compute those of the measures that can weight samples, if there are weights."""
@@ -212,7 +214,7 @@ def _intervals_of_table(
             raise InputError("only", expected, repr(name))
     chosen = [measure for name, measure in fitting.items() if name in wanted]
     shared = _intervals_drawn_together(chosen, given, settings) if given.weights is None else {}
-    return _ByMeasure(
+    return _MeasureTable(
         (
             measure.name,
             shared[measure.name]
@@ -223,10 +225,10 @@ def _intervals_of_table(
     )
 
 
-class _ByMeasure(dict[str, Interval]):
+class _MeasureTable(dict[str, Interval]):
     """Intervals by the name of their measure, printed a line each.
 
-    >>> _ByMeasure(classification_table(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0],
+    >>> _MeasureTable(classification_table(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0],
     ...                                 only=["accuracy", "nll"], resamples=20))
     accuracy  0.5 [...], if calibrated ...
     nll       0.6365 [...], if calibrated ...
@@ -238,7 +240,7 @@ class _ByMeasure(dict[str, Interval]):
 
 
 def _intervals_drawn_together(
-    chosen: list[Measure], given: Any, settings: TableSettings
+    chosen: list[Measure], given: Any, settings: MeasureTableSettings
 ) -> dict[str, Interval]:
     """Compute the measures of pairs in cells of confidence: those with the same cells at once."""
     by_cells: dict[Any, list[BoundMeasure]] = {}
@@ -262,7 +264,7 @@ def _cells_key(index: object) -> Any:
     return (index.func, *sorted(index.keywords.items())) if isinstance(index, partial) else index
 
 
-def _interval_in_table(measure: Measure, given: Any, settings: TableSettings) -> Interval:
+def _interval_in_table(measure: Measure, given: Any, settings: MeasureTableSettings) -> Interval:
     if measure.table_interval is not None:
         answer: Interval = measure.table_interval(given, settings)
         return answer
@@ -355,7 +357,7 @@ def regression_table(
     error, _, _ = gaussian_vector_target(mean, variance, target)
     mass = sample_weights(weights, error[..., 0])
     given = TablePredictions(mean, variance, target, _per_component(aleatoric, error), mass)
-    settings = TableSettings(bins, level, resamples, seed)
+    settings = MeasureTableSettings(bins, level, resamples, seed)
     single = as_floating("mean", mean).ndim == 1
     kinds = ("regression",) if aleatoric is None else ("regression", "aleatoric")
     listed = list_measures(
@@ -396,7 +398,7 @@ def regression_score_terms(
 
 
 @dataclass(frozen=True)
-class TableSettings:
+class MeasureTableSettings:
     """The settings of a table: bins of binned measures, and the draws of intervals."""
 
     bins: int = 15
@@ -432,7 +434,7 @@ class TableOutputs:
     ) -> None:
         name, outputs = classifier_outputs(probs, logits)
         mass = sample_weights(weights, outputs[..., 0])
-        outputs, truth, kept = kept_samples(labels, outputs, ignore_index)
+        outputs, truth, kept = samples_to_pair(labels, outputs, ignore_index)
         self.outputs: dict[str, Any] = {name: outputs}
         self.given: dict[str, Any] = {**self.outputs, "labels": truth}
         self.weights = mass if mass is None or kept is None else mass[..., kept]

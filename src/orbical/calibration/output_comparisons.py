@@ -12,11 +12,16 @@ import numpy as np
 
 from .._arrays import ArrayLike
 from .._warnings import warn
-from ..errors import with_usage
+from ..errors import errors_with_usage
 from .intervals.bounded_means import samples_to_decide_by_width
 from .intervals.comparisons import Comparison, compare, regression_compare
 from .intervals.mean_intervals import compare_means
-from .measure_tables import TableSettings, opened_outputs, regression_score_terms, score_terms
+from .measure_tables import (
+    MeasureTableSettings,
+    opened_outputs,
+    regression_score_terms,
+    score_terms,
+)
 from .pairs.from_outputs import top_label
 from .registry import RESAMPLES, list_measures
 
@@ -30,7 +35,7 @@ _GAUSSIAN = ("mean", "variance", "target")
 _DIFFERENCE = ("difference", "low", "high", "p_value")
 
 
-@with_usage(_COMPARED)
+@errors_with_usage(_COMPARED)
 def compare_outputs(
     outputs: Mapping[str, Mapping[str, ArrayLike] | str | os.PathLike[str]],
     *,
@@ -120,4 +125,7 @@ def _comparisons_of_outputs(
             each = (part[measure.name] for part in terms)
             yield measure.name, compare_means(*each, level=settings["level"])
         elif measure.kind != "outputs":
-            yield measure.name, contrast(measure, **TableSettings(**settings).options(measure))
+            yield (
+                measure.name,
+                contrast(measure, **MeasureTableSettings(**settings).options(measure)),
+            )

@@ -60,7 +60,7 @@ def measure_takes_weights(function: Callable[..., object]) -> bool:
 
 
 @dataclass(frozen=True)
-class OfWhitened:
+class WhitenedMeasure:
     """A measure of d targets as a function of squared Mahalanobis distances and determinants.
 
     Both are the same in every frame, and a calibrated model's distances follow chi-squared whatever
@@ -121,7 +121,7 @@ class BoundMeasure:
     one_target: bool | None = None
     marginal: bool = False
     moment: int | None = None
-    whitened: OfWhitened | None = None
+    whitened: WhitenedMeasure | None = None
     bin_ends: Callable[[Tensor, Tensor, Tensor, float], tuple[Tensor, Tensor]] | None = None
     own_interval: Callable[..., Any] | None = None
     terms: Callable[..., Tensor] | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,20 +12,20 @@ from ..errors import InputError
 from ..groups import PLACES, Group
 from ..store import Scan, opened_scan
 from .intervals.interval_ends import NUMBERS, Interval
-from .measure_tables import TableSettings, pair_table, regression_table
+from .measure_tables import MeasureTableSettings, pair_table, regression_table
 from .orbit.labeled_results import CAUTION, ENDS
 from .orbit.pixel_bins import bins_are_of_points, holds_pixel_calibration, pixel_error_intervals
 from .orbit.positions import along_orbit, pair_at
-from .orbit.regression_orbit import holds_regression_calibration, predictions_along
-from .orbit.whole_orbit import orbit_calibration_caution, pooled_over_orbit, scan_measures
+from .orbit.regression_orbit import holds_regression_calibration, read_regression_orbit
+from .orbit.whole_orbit import pooled_over_orbit, whole_orbit_caution
 from .pairs.from_scans import pairs_within
-from .registry import MEASURES, RESAMPLES, Draws, Measure, MeasureLike
+from .registry import MEASURES, RESAMPLES, Draws, Measure, MeasureLike, list_measures
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-__all__ = ["at_places", "error_curve", "scan_table"]
+__all__ = ["at_places", "error_curve", "scan_measures", "scan_table"]
 
 _MOST_POINTS = 2048
 
@@ -90,8 +90,8 @@ def at_places(
         cautions = curve[CAUTION].drop_vars(ENDS)
         said = {
             "identity": cautions.isel(element=curve.attrs["identity"]),
-            "mean": orbit_calibration_caution(cautions),
-            "pooled": xr.full_like(orbit_calibration_caution(cautions), ""),
+            "mean": whole_orbit_caution(cautions),
+            "pooled": xr.full_like(whole_orbit_caution(cautions), ""),
             "worst": cautions.isel(element=worst),
         }
     if by is None:
@@ -178,7 +178,7 @@ def scan_table(
                 numbers = {field: float(getattr(found, field)) for field in NUMBERS}
                 named = {"model": model + kind, "measure": measure, **home}
                 at_identity.append({**named, **numbers, "caution": found.caution})
-        for row in _along(outputs, group, settings):
+        for row in _scan_table_along_orbit(outputs, group, settings):
             known = tables.get(row["model"])
             said = row["place"] == "identity" and row["measure"] in (known or ())
             if known is not None and not said:  # the identity's own table has more draws
@@ -213,7 +213,7 @@ def error_curve(
         4
     """
     measure = MEASURES["gence" if holds_regression_calibration(scan) else "ece"]
-    settings = TableSettings(bins, level, resamples, seed)
+    settings = MeasureTableSettings(bins, level, resamples, seed)
     options = settings.options(measure, settings.fewer)
     return along_orbit(_kinds_of_scan_table(scan)[0][1], measure, interval=True, **options)
 
@@ -243,7 +243,7 @@ def _scan_tables_at(
         yield from ((model, {"ece": error}) for model, error in zip(models, errors, strict=True))
     elif holds_regression_calibration(outputs):
         for place, model in enumerate(models):
-            predictions = predictions_along(outputs, place)
+            predictions = read_regression_orbit(outputs, place)
             noise = predictions.aleatoric[element]
             if len(noise):
                 given = predictions.at(element)
@@ -255,7 +255,9 @@ def _scan_tables_at(
                 yield model, pair_table(*pair, **settings)
 
 
-def _along(outputs: Any, group: Group, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _scan_table_along_orbit(
+    outputs: Any, group: Group, settings: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
     """Yield each measure of each model at each place."""
     pixels = holds_pixel_calibration(outputs)
     for measure in [MEASURES["ece"]] if pixels else scan_measures(outputs, listed="orbit"):
@@ -270,7 +272,7 @@ def _along(outputs: Any, group: Group, settings: dict[str, Any]) -> Iterator[dic
 def _rows_of_scan_table(
     outputs: Any, group: Group, measure: Measure, settings: dict[str, Any], by: str | None = None
 ) -> Iterator[dict[str, Any]]:
-    given = TableSettings(**settings)
+    given = MeasureTableSettings(**settings)
     options = given.options(measure, given.fewer)
     table = at_places(outputs, measure, by=by, interval=True, **options)
     if by is not None:  # a mean over samples: the pool has the mean of its positions
@@ -281,3 +283,38 @@ def _rows_of_scan_table(
         at = group.name(places[row["place"]]) if row["place"] in places else ""
         part = "" if by is None else f", {by} {row.pop(by)}"
         yield {**row, "measure": measure.name + part, "element": at}
+
+
+def scan_measures(scan: Scan | xr.Dataset, listed: str | None = None) -> list[Measure]:
+    """Return the registered measures that a scan can be measured by along its orbit.
+
+    Args:
+        scan: A scan, or its `data`.
+        listed: Only those listed there: "table", "comparison", "orbit" or "view".
+
+    Returns:
+        Measures of pairs for labeled classification or `pairs_within`, measures of regression for
+        regression with uncertainty, and none for other scans.
+
+    Example:
+        >>> import xarray as xr
+        >>> pairs = xr.Dataset({"confidence": 0.5, "correct": 1.0})
+        >>> [measure.name for measure in scan_measures(pairs, listed="orbit")]
+        ['ece', 'ks']
+    """
+    held: Any = scan.data_vars if hasattr(scan, "data_vars") else scan.arrays
+    kinds = calibration_kinds(held)
+    targets = held["error"].shape[-1] if "regression" in kinds else 1
+    return list_measures(*kinds, listed=listed, targets=targets) if kinds else []
+
+
+def calibration_kinds(variables: Iterable[object]) -> tuple[str, ...]:
+    """Return the kinds of measures that a scan with these variables can be measured by.
+
+    >>> calibration_kinds(["confidence", "correct"]), calibration_kinds(["confidence"])
+    (('pair',), ())
+    """
+    held = {*variables}
+    if {"error", "variance"} <= held:
+        return ("regression", "aleatoric")
+    return ("pair",) if {"confidence", "correct"} <= held else ()

@@ -146,21 +146,21 @@ def _documented_command(command: Callable[..., None]) -> Callable[..., None]:
 def main() -> None:
     """Run the command line; print expected errors and warnings as one line each."""
     _register()
-    warnings.showwarning = _print_warnings_once()
+    warnings.showwarning = _command_line_warning_hook()
     try:
         app()
     except SystemExit as end:  # as every command ends
         _leave(end.code)
         raise
     except (OrbicalError, OSError, MemoryError, RuntimeError) as error:
-        words = printed_error(error)
+        words = command_line_error_text(error)
         if words is None:
             raise
         _print_error("[bold red]error:[/]", words)
         sys.exit(2)
 
 
-def printed_error(error: BaseException) -> str | None:
+def command_line_error_text(error: BaseException) -> str | None:
     """Return what to print of an error that its user can mend; None for a mistake of orbical."""
     if isinstance(error, OrbicalError):
         return _in_shell(error)
@@ -176,10 +176,10 @@ def _leave(status: object) -> None:
     """End the program here if a model of the view is still at work."""
     threads = sys.modules.get("orbical.interface.background")
     if threads is not None:
-        threads.leave_process(status if isinstance(status, int) else 0)
+        threads.exit_despite_background(status if isinstance(status, int) else 0)
 
 
-def _print_warnings_once() -> Callable[..., None]:
+def _command_line_warning_hook() -> Callable[..., None]:
     """Return a hook that prints each warning once, even if the filters change."""
     printed: set[str] = set()
 

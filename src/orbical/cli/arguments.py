@@ -50,10 +50,10 @@ def open_scan(path: Path) -> Scan:
 
 
 @contextmanager
-def naming_options(**options: str) -> Iterator[None]:
+def arguments_named_as_options(**options: str) -> Iterator[None]:
     """Let errors about an argument of Python name the option that sets it.
 
-    >>> with naming_options(path="--figure"):
+    >>> with arguments_named_as_options(path="--figure"):
     ...     raise InputError("path", "a name", "none")
     Traceback (most recent call last):
     orbical.errors.InputError: --figure: expected a name, got none
@@ -69,7 +69,7 @@ def save_figure(fig: Figure, path: Path, option: str) -> None:
     from ..figures import save
 
     announce_folder(path)
-    with naming_options(path=option):
+    with arguments_named_as_options(path=option):
         save(fig, path)
 
 
@@ -275,7 +275,7 @@ def load_data_and_classes(text: str, **images: object) -> tuple[object, list[str
     if text.lower().endswith(STRUCTURE_SUFFIXES):
         return molecules(text), None
     if _is_path(text):
-        with naming_options(**_OPTIONS):
+        with arguments_named_as_options(**_OPTIONS):
             return open_path(text, **images), None
     if ":" in text:
         return _data_from_argument(text), None
@@ -287,10 +287,10 @@ def load_data_and_classes(text: str, **images: object) -> tuple[object, list[str
     )
 
 
-def holds_image_files(text: str) -> bool:
+def is_image_argument(text: str) -> bool:
     """Check whether a data set is a folder or a table of images, which names its own classes.
 
-    >>> holds_image_files("photos/"), holds_image_files("photos.npz"), holds_image_files("digits")
+    >>> is_image_argument("photos/"), is_image_argument("photos.npz"), is_image_argument("digits")
     (True, False, False)
     """
     from ..data import ARRAY_SUFFIXES

@@ -197,7 +197,7 @@ def _print_found_bounds(found: dict[str, Bounds], format_: str) -> None:
             for name, each in found.items()
             for key, bound in each.items()
         ]
-        sheets = [_bounds_sheet_and_missing(name, each)[0] for name, each in found.items()]
+        sheets = [_bounds_to_print(name, each)[0] for name, each in found.items()]
         print_results(format_, _as_json(found), sheets, records=rows)
 
 
@@ -205,7 +205,7 @@ def _print_bounds(name: str, found: Bounds) -> None:
     about = found.about
     typer.secho(printable(name), bold=True)
     ceiling, floor = found["accuracy_ceiling"], found["accuracy_floor"]
-    own = _own_accuracy(about)
+    own = _accuracy_beside_printed_bounds(about)
     if ceiling.applies:
         typer.echo(f"No invariant model is more accurate than {in_column(float(ceiling))}.")
         typer.echo(f"No invariant model is less accurate than {in_column(float(floor))}.{own}")
@@ -227,7 +227,7 @@ def _print_bounds(name: str, found: Bounds) -> None:
     if found["sharp_upper"].applies:
         typer.echo(f"\n{_bounds_as_text(found)}")
     typer.echo()
-    sheet, missing = _bounds_sheet_and_missing("", found)
+    sheet, missing = _bounds_to_print("", found)
     print_results("text", None, [sheet])
     for reason, titles in missing.items():
         typer.secho(f"does not apply: {reason} ({'; '.join(titles)})", dim=True)
@@ -237,10 +237,10 @@ def _is_unmatched(found: Bounds) -> bool:
     return bool(found.about["samples"] == found.about["orbits"])
 
 
-def _own_accuracy(about: Mapping[str, float | None]) -> str:
+def _accuracy_beside_printed_bounds(about: Mapping[str, float | None]) -> str:
     """Return the accuracy of the model in words, and that of its mean over orbits if it differs.
 
-    >>> _own_accuracy({"accuracy": 0.465, "model_accuracy": 0.98})
+    >>> _accuracy_beside_printed_bounds({"accuracy": 0.465, "model_accuracy": 0.98})
     ' This model averaged over its orbits: 0.4650. The model itself: 0.9800.'
     """
     averaged, own = about["accuracy"], about["model_accuracy"]
@@ -252,7 +252,7 @@ def _own_accuracy(about: Mapping[str, float | None]) -> str:
     return f" This model averaged over its orbits: {value}. The model itself: {in_column(own)}."
 
 
-def _bounds_sheet_and_missing(name: str, found: Bounds) -> tuple[Sheet, dict[str, list[str]]]:
+def _bounds_to_print(name: str, found: Bounds) -> tuple[Sheet, dict[str, list[str]]]:
     """Return the bounds that have a value, and the others by the reason why they have none."""
     from ..bounds import TITLES
 

@@ -83,7 +83,7 @@ def calibration(
             raise InputError("FILES", "none with --runs", given[0])
         if figure is not None:
             raise InputError("--figure", "none with --runs", "one")
-        _show_calibration_of_runs(dict(map(_name_and_files, runs)), settings, format_)
+        _show_calibration_of_runs(dict(map(_calibration_run_and_files, runs)), settings, format_)
         return
     if not given:
         raise InputError("FILES", "outputs.npz, run.zarr or --runs NAME=PATTERN", "none")
@@ -140,7 +140,7 @@ def _show_calibration_of_outputs(
     print_results(format_, content, sheets + compared, footer if compared else "", records)
 
 
-def _name_and_files(text: str) -> tuple[str, list[Path]]:
+def _calibration_run_and_files(text: str) -> tuple[str, list[Path]]:
     """Return the name and the files of `NAME=PATTERN`."""
     name, equals, pattern = text.partition("=")
     if not equals or not name or not pattern:

@@ -8,7 +8,7 @@ from .._lazy import xr
 from .._text import percent
 from .arguments import Seed, Store
 from .printing import Cell, Columns, Number, Sheet, format_flags, print_results
-from .scan_summaries import position_sheets, share_with_interval
+from .scan_summaries import position_summary_sheets, share_with_interval
 
 
 @format_flags("json", "csv", "markdown", "latex")
@@ -42,7 +42,7 @@ def orders(
         raise InputError("--random", "numbers such as 2,4,8", repr(random))
     scan = load(store)
     positions = position_bias(scan, level=level)
-    sheets, records = position_sheets(positions), _records("positions", positions)
+    sheets, records = position_summary_sheets(positions), _records("positions", positions)
     if scan.labeled:
         worst = worst_orders(scan, level=level)
         kinds = ("always", "sometimes", "never")

@@ -64,7 +64,7 @@ def report(
         arguments.check_out_is_free(page, overwrite)
     arguments.announce_folder(out)
     console = Console(soft_wrap=True)
-    with console.status("opening") as status, arguments.naming_options(path="--out"):
+    with console.status("opening") as status, arguments.arguments_named_as_options(path="--out"):
         page = write(
             scan,
             out,

@@ -185,7 +185,7 @@ def scan(
         )
         action = None if input is None else known.parse_input(input)
         reader = arguments.reader_from_option(read)
-        of_data = arguments.holds_image_files(data)  # which name their own classes
+        of_data = arguments.is_image_argument(data)  # which name their own classes
         classes_of_task = None if of_data else pictures.pop("classes", None)
         options = arguments.task_options(
             task,
@@ -305,7 +305,7 @@ def executor_of_options(workers: int, cluster: str | None) -> Iterator[object]:
     if cluster is not None and workers > 1:
         raise InputError("--cluster", "no --workers beside it", "both")
     if cluster is not None:
-        with _client_to_scan(cluster) as client:
+        with _dask_client_of_scan_command(cluster) as client:
             yield client
     elif workers > 1:
         context = multiprocessing.get_context("spawn")
@@ -330,7 +330,7 @@ def _threads_of(threads: int | str, workers: int) -> int | str:
     return threads
 
 
-def _client_to_scan(address: str) -> Any:
+def _dask_client_of_scan_command(address: str) -> Any:
     """Connect to a Dask scheduler, by its address or by the file that it wrote."""
     from .._imports_and_paths import import_extra, words_of
 

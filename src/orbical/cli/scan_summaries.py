@@ -79,10 +79,10 @@ def print_positions(scan: Scan) -> None:
     """Print for each model how often each position is chosen, and what is right there."""
     from ..nero import position_bias
 
-    print_results("text", None, position_sheets(position_bias(scan)))
+    print_results("text", None, position_summary_sheets(position_bias(scan)))
 
 
-def position_sheets(table: xr.Dataset) -> list[Sheet]:
+def position_summary_sheets(table: xr.Dataset) -> list[Sheet]:
     """Return a sheet for each model: a row a position, with intervals."""
     sheets = []
     for model in map(str, table["model"].values):

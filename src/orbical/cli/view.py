@@ -104,7 +104,7 @@ def view(
         given = {"group": group, "task": task, "preprocess": preprocess, "classes": classes}
         pictures = arguments.image_options(size, unreadable, classes=classes, unlabeled=unlabeled)
         arguments.announce_folder(out)
-        session = view_first_look(what[:-1], what[-1], given, pictures, samples, out)
+        session = first_look_of_view_command(what[:-1], what[-1], given, pictures, samples, out)
     else:
         from ..interface import open_session
         from ..predictors import model_path
@@ -160,7 +160,7 @@ def _refuse(kinds: tuple[str, str], **given: object) -> None:
             raise InputError(f"--{name}", f"none for {kinds[0]}", repr(str(value)), remedy=remedy)
 
 
-def view_first_look(
+def first_look_of_view_command(
     models: Sequence[str],
     data: str,
     given: dict[str, Any],

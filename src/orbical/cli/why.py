@@ -88,7 +88,7 @@ def why(
     origin = None
     if train is not None:
         parts = (arguments.load_data(train, **arguments.image_options(size)), content)
-        origin = cause(source, *(_labeled(chosen, one) for one in parts), **settings)
+        origin = cause(source, *(_labeled_data_for_why(chosen, one) for one in parts), **settings)
     if figure is not None:
         from ..figures import layer_errors as draw
 
@@ -114,7 +114,7 @@ def why(
     print_results(format_, content, [sheet], "\n".join(said), records)
 
 
-def _labeled(task: Task, data: object) -> tuple[Any, Any]:
+def _labeled_data_for_why(task: Task, data: object) -> tuple[Any, Any]:
     """Read all inputs and labels of a data set."""
     from ..data import Samples, read_rows
 

@@ -197,16 +197,17 @@ class APS(ConformalSets):
     def _uniform(self, outputs: Tensor) -> Tensor:
         seed = whole_number("random_state", self.random_state, 0)
         positions = outputs.reshape(len(outputs), -1, outputs.shape[-1])
-        return torch.from_numpy(_hashed(positions.double().cpu().numpy(), seed))
+        return torch.from_numpy(_hashed_draws_of_class_sets(positions.double().cpu().numpy(), seed))
 
 
-def _hashed(rows: np.ndarray, seed: int) -> np.ndarray:
+def _hashed_draws_of_class_sets(rows: np.ndarray, seed: int) -> np.ndarray:
     """Return a number in [0, 1) for each sample `[N, K, C]`, from its bits and a seed alone.
 
     The order of the K positions does not matter: a sample moved along its orbit keeps its number.
 
     >>> one, other = np.ones((1, 1, 2)), np.array([[[0.0, 1.0]], [[1.0, 1.0]]])
-    >>> bool(_hashed(one, 0)[0] == _hashed(other, 0)[1] != _hashed(other, 0)[0])
+    >>> draws = [*_hashed_draws_of_class_sets(other, 0), *_hashed_draws_of_class_sets(one, 0)]
+    >>> bool(draws[0] != draws[1] == draws[2])
     True
     """
     keys = np.random.default_rng(seed).integers(0, 2**64, (2, rows.shape[-1]), dtype=np.uint64)

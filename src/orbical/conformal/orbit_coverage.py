@@ -140,8 +140,10 @@ def along_orbit(
         "band": "band: interval of the mean; dotted: at the identity",
     }
     return OrbitCoverage(
-        _labeled("coverage", like, (*covered, np.full(shape, wanted)), split, of_coverage),
-        _labeled("size", like, (mean, low, high, upright), split, of_size),
+        _labeled_orbit_coverage(
+            "coverage", like, (*covered, np.full(shape, wanted)), split, of_coverage
+        ),
+        _labeled_orbit_coverage("size", like, (mean, low, high, upright), split, of_size),
     )
 
 
@@ -250,7 +252,9 @@ def conformal_tests(
     averaged = weight if place == "average" else None
     held, others = parts
     at_truth = [block.at_truth for block in _coverage_blocks(arrays, method, model, held, averaged)]
-    threshold = _thresholds(torch.cat(at_truth), place, checked_coverage(method.coverage), weight)
+    threshold = _orbit_coverage_thresholds(
+        torch.cat(at_truth), place, checked_coverage(method.coverage), weight
+    )
     for block in _coverage_blocks(arrays, method, model, others, averaged):
         hits = (block.at_truth <= threshold).numpy()
         yield block.rows, hits, _sizes(block.answers, threshold).numpy()
@@ -334,7 +338,9 @@ def conformal_halves(samples: np.ndarray, share: float, seed: int) -> tuple[np.n
     return np.sort(mixed[:count]), np.sort(mixed[count:])
 
 
-def _thresholds(at_truth: Tensor, place: str | int, wanted: float, weight: Tensor) -> Tensor:
+def _orbit_coverage_thresholds(
+    at_truth: Tensor, place: str | int, wanted: float, weight: Tensor
+) -> Tensor:
     """Return the threshold at each position, `[K]` or `[1]`."""
     if place == "position":
         each = [conformal_quantile(column, wanted) for column in at_truth.T]
@@ -391,7 +397,7 @@ def rows_of_coverage(
             yield slice(first, last), [part[rows[first:last] - block.start] for part in parts]
 
 
-def _labeled(
+def _labeled_orbit_coverage(
     name: str,
     like: xr.DataArray,
     curves: Sequence[np.ndarray],

@@ -8,7 +8,7 @@ import torch
 
 from .._arrays import ArrayLike, as_floating
 from ..errors import InputError, real_number
-from ..recalibrate import read_weights
+from ..recalibrate import calibrator_weights
 
 _SLACK = 1e-9
 """Keeps rounding, such as `10 * 0.7 > 7`, from asking for one score more."""
@@ -64,7 +64,7 @@ def conformal_quantile(
             samples,
             remedy="calibrate on more, or lower the coverage",
         )
-    weight = read_weights("element_weight", element_weight, elements, values.device)
+    weight = calibrator_weights("element_weight", element_weight, elements, values.device)
     ordered, order = values.flatten().sort()
     mass = weight.expand(samples, elements).flatten()[order].cumsum(0)
     place = int(torch.searchsorted(mass, (samples + 1) * wanted - _SLACK * samples))

@@ -10,8 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from .._arrays import ArrayLike, as_array
-from ..calibration import check_finite
+from .._arrays import ArrayLike, as_array, check_finite
 from ..errors import InputError, WithUsage
 from .quantiles import checked_coverage, conformal_quantile
 

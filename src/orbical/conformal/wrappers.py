@@ -12,7 +12,7 @@ from torch import Tensor
 
 from .._arrays import ArrayLike
 from ..errors import InputError, WithUsage
-from ..recalibrate import read_weights
+from ..recalibrate import calibrator_weights
 from .class_sets import ConformalSets, conformal_scores
 from .quantiles import checked_coverage, conformal_quantile
 from .target_intervals import ConformalIntervals
@@ -167,7 +167,9 @@ class OrbitAveraged(WithUsage, BaseEstimator):  # type: ignore[misc]
         checked_coverage(self.method.coverage)
         method: ConformalSets = clone(self.method)
         scores, labels = method._read_scores(X, y, classes)
-        weight = read_weights("element_weight", element_weight, scores.shape[1], scores.device)
+        weight = calibrator_weights(
+            "element_weight", element_weight, scores.shape[1], scores.device
+        )
         average = (scores * weight[:, None]).sum(1, keepdim=True)
         method.threshold_ = conformal_quantile(conformal_scores(average, labels), method.coverage)
         self.method_, self.weight_ = method, weight.cpu().numpy()

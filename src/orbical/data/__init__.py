@@ -20,7 +20,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from .array_files import OUTPUT_SUFFIXES, read_npy, read_npz, read_outputs
-    from .array_source import FilePart, to_numpy
+    from .array_source import ArrayFilePart, to_numpy
     from .hugging_face_data import HuggingFace
     from .image_files import ImageFiles, ImageFolder
     from .item_sources import Stream
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     )
     from .samples import (
         ChosenSamples,
-        Rows,
+        SampleRows,
         Samples,
         hash_of_rows,
         read_rows,
         read_samples_ahead,
-        spread_rows,
+        spread_samples,
     )
     from .source import Source, data_hash, is_lazy, padded
     from .tables import Frame, Table
@@ -53,14 +53,14 @@ else:  # commands that only read an array file need not wait for torch
         __name__,
         {
             "array_files": "OUTPUT_SUFFIXES read_npy read_npz read_outputs",
-            "array_source": "FilePart to_numpy",
+            "array_source": "ArrayFilePart to_numpy",
             "hugging_face_data": "HuggingFace",
             "image_files": "ImageFiles ImageFolder",
             "nifti_files": "Nifti",
             "preprocessing": "CHANNELS ImagePreprocessing LAYOUTS SCALES as_preprocessing "
             "checked_preprocessing preprocessing_of_scan recorded_preprocessing",
-            "samples": "ChosenSamples Rows Samples hash_of_rows read_rows read_samples_ahead "
-            "spread_rows",
+            "samples": "ChosenSamples SampleRows Samples hash_of_rows read_rows read_samples_ahead "
+            "spread_samples",
             "source": "Source data_hash is_lazy padded",
             "open_data": "ARRAY_SUFFIXES SUFFIXES open_path",
             "tables": "Frame Table",

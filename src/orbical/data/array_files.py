@@ -113,11 +113,11 @@ def read_outputs(path: Path) -> dict[str, Any]:
         return read_probability_table(path)
     arrays = read_npz(path, "files")
     if {"logits", "probs", "labels"} <= {*arrays}:
-        _check_probs_are_of_logits(arrays["probs"], arrays["logits"], path)
+        _check_probs_of_array_file(arrays["probs"], arrays["logits"], path)
     for names in _SETS_OF_NAMES:
         if set(names) <= arrays.keys():
             given = {name: arrays[name] for name in names}
-            return _mean_and_variance_of_file(given, path) if "target" in given else given
+            return _mean_and_variance_of_array_file(given, path) if "target" in given else given
     deviation = next((name for name in ("std", "sigma", "stddev") if name in arrays), None)
     raise InputError(
         path,
@@ -129,7 +129,7 @@ def read_outputs(path: Path) -> dict[str, Any]:
     )
 
 
-def _check_probs_are_of_logits(probs: Any, logits: Any, path: Path) -> None:
+def _check_probs_of_array_file(probs: Any, logits: Any, path: Path) -> None:
     """Refuse probabilities that are not the softmax of the logits beside them, but for rounding."""
     import torch
 
@@ -153,7 +153,7 @@ def _check_probs_are_of_logits(probs: Any, logits: Any, path: Path) -> None:
     )
 
 
-def _mean_and_variance_of_file(arrays: dict[str, Any], path: Path) -> dict[str, Any]:
+def _mean_and_variance_of_array_file(arrays: dict[str, Any], path: Path) -> dict[str, Any]:
     """Convert a regressor's outputs to mean, variance, target and, if known, aleatoric part."""
     from .._arrays import as_array
     from ..tasks import uncertainty_variances

@@ -57,7 +57,7 @@ class Chunked:
         return {**self.__dict__, "_kept": None}
 
 
-def _array_in_chunks(array: Any) -> Any:
+def _chunked_source_array(array: Any) -> Any:
     """Return an array that keeps its last chunks, if it has chunks of several samples."""
     chunks = getattr(array, "chunks", None)
     if not isinstance(chunks, tuple) or len(array.shape) == 0:
@@ -91,19 +91,19 @@ class Arrays(Source):
         self._count = _number_of_samples_in_arrays(self._x)
         self.in_memory = all(type(leaf) in (Tensor, np.ndarray) for leaf in leaves(self._x))
         if self.labels is not None and self.labels.ndim == 0:  # the task checks all others
-            check_array_labels(self.labels, self._count)
+            check_array_source_labels(self.labels, self._count)
 
     def __len__(self) -> int:
         return self._count
 
     def read(self, start: int, stop: int) -> Batch:
         """Return a slice of every array."""
-        some = tree_map(lambda leaf: _unmapped_rows_of_array(leaf[start:stop]), self._x)
+        some = tree_map(lambda leaf: _unmapped_rows_of_array_source(leaf[start:stop]), self._x)
         return some, None if self.labels is None else self.labels[start:stop]
 
     def stamp(self) -> str | None:
         """Return a stamp if all arrays are mapped from files for reading only."""
-        places = [FilePart.of(leaf) for leaf in leaves(self._x)]
+        places = [ArrayFilePart.of(leaf) for leaf in leaves(self._x)]
         if not all(place is not None and place.read_only for place in places):
             return None
         parts = [place.stamp() for place in places if place]
@@ -111,17 +111,20 @@ class Arrays(Source):
 
     def __getstate__(self) -> dict[str, object]:
         """Return what is pickled: of arrays mapped from files only the place in the file."""
-        return {**self.__dict__, "_x": tree_map(lambda leaf: FilePart.of(leaf) or leaf, self._x)}
+        return {
+            **self.__dict__,
+            "_x": tree_map(lambda leaf: ArrayFilePart.of(leaf) or leaf, self._x),
+        }
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         self._x = tree_map(
-            lambda leaf: leaf.open() if isinstance(leaf, FilePart) else leaf, self._x
+            lambda leaf: leaf.open() if isinstance(leaf, ArrayFilePart) else leaf, self._x
         )
 
 
 @dataclass(frozen=True)
-class FilePart:
+class ArrayFilePart:
     """The part of a file that an array is mapped from."""
 
     path: Path
@@ -132,7 +135,7 @@ class FilePart:
     url: str | None = None
 
     @classmethod
-    def of(cls, array: object) -> FilePart | None:
+    def of(cls, array: object) -> ArrayFilePart | None:
         """Return the place of a contiguous memory-mapped array, or view; None for any other."""
         whole: object = array
         while isinstance(whole, np.ndarray) and not isinstance(whole.base, mmap.mmap):
@@ -160,9 +163,9 @@ class FilePart:
         return f"{about.st_size} {about.st_mtime_ns} {place}"
 
 
-def _unmapped_rows_of_array(rows: Any) -> Any:
+def _unmapped_rows_of_array_source(rows: Any) -> Any:
     """Copy rows of a mapped file and let its pages go, or memory would grow with the file."""
-    place = FilePart.of(rows) if isinstance(rows, np.memmap) else None
+    place = ArrayFilePart.of(rows) if isinstance(rows, np.memmap) else None
     if place is None or not place.read_only or not hasattr(mmap, "MADV_DONTNEED"):
         return rows
     copied = np.array(rows)
@@ -195,14 +198,14 @@ def _tree_of_arrays(x: object) -> Tree:
         return whole_array(x)
     if isinstance(x, np.ma.MaskedArray):
         raise InputError("data", "an array without a mask", "a masked array")
-    return _array_in_chunks(x)
+    return _chunked_source_array(x)
 
 
 def whole_array(x: object, argument: str = "data") -> Any:
     """Return a tensor as it is, and anything else as a NumPy array."""
     if isinstance(x, Tensor):
         if x.layout != torch.strided or x.is_quantized or x.is_meta or x.is_complex():
-            raise InputError(argument, "a dense tensor of real numbers", _array_in_words(x))
+            raise InputError(argument, "a dense tensor of real numbers", _array_source_in_words(x))
         return x
     try:
         if isinstance(x, list) and x and all(isinstance(one, Tensor) for one in x):
@@ -212,12 +215,12 @@ def whole_array(x: object, argument: str = "data") -> Any:
         raise InputError(
             argument,
             "samples of the same shape",
-            _array_in_words(x),
+            _array_source_in_words(x),
             remedy=_OF_LABELS if argument == "labels" else _remedy(x),
         ) from error
 
 
-def check_array_labels(labels: Any, count: int) -> None:
+def check_array_source_labels(labels: Any, count: int) -> None:
     """Refuse targets that are not one for each sample."""
     if isinstance(labels, np.ndarray) and isinstance(fields := labels[()], Mapping):
         raise InputError(
@@ -231,7 +234,7 @@ def check_array_labels(labels: Any, count: int) -> None:
         raise InputError("labels", f"one for each of {count} samples", given)
 
 
-def _array_in_words(x: object) -> str:
+def _array_source_in_words(x: object) -> str:
     if isinstance(x, Tensor):
         kind = "a quantized" if x.is_quantized else "a complex" if x.is_complex() else "a"
         where = "meta" if x.is_meta else str(x.layout).removeprefix("torch.")
@@ -258,7 +261,7 @@ def _number_of_samples_in_arrays(x: Tree) -> int:
         if len(leaf.shape) == 0:
             given = leaf if isinstance(leaf, Tensor) else leaf[()]
             raise InputError(
-                "data", "arrays with a leading sample dimension", _array_in_words(given)
+                "data", "arrays with a leading sample dimension", _array_source_in_words(given)
             )
     counts = sorted({int(leaf.shape[0]) for leaf in found})
     if len(counts) > 1:
@@ -273,7 +276,7 @@ def _number_of_samples_in_arrays(x: Tree) -> int:
     return counts[0]
 
 
-def array_as_tensor(block: object, longest: int = 8) -> Tensor:
+def source_array_as_tensor(block: object, longest: int = 8) -> Tensor:
     """Return numbers as a tensor; floats of more than `longest` bytes become single precision."""
     if isinstance(block, Tensor):
         return block

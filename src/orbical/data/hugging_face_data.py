@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import InputError, check_name
 from .image_files import ImageReader
-from .source import Batch, Source, data_hash, stacked_samples
+from .source import Batch, Source, data_hash, stacked_source_samples
 from .tables import table_column
 
 _INPUTS = ("image", "img", "pixel_values", "x")
@@ -89,7 +89,7 @@ class HuggingFace(Source):
     def read(self, start: int, stop: int) -> Batch:
         """Return some rows, of the two columns only."""
         rows = self._dataset[start:stop]
-        inputs = stacked_samples([self._converted(one) for one in rows[self._input]], start)
+        inputs = stacked_source_samples([self._converted(one) for one in rows[self._input]], start)
         return inputs, None if self._label is None else np.asarray(rows[self._label])
 
     def stamp(self) -> str | None:

@@ -19,7 +19,7 @@ from .._text import counted, number
 from .._warnings import warn
 from ..errors import InputError, check_name
 from ..tasks import read_class_names
-from .source import Batch, Source, data_stamp, source_class_indices, stacked_samples
+from .source import Batch, Source, data_source_class_indices, data_stamp, stacked_source_samples
 
 SUFFIXES = (*(".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".ppm", ".pgm"),)
 UNREADABLE = ("raise", "skip")
@@ -173,7 +173,7 @@ class ImageFiles(Source):
         """Decode some images."""
         images = [self._decoded(row) for row in range(start, stop)]
         labels = None if self.labels is None else self.labels[start:stop]
-        return stacked_samples(images, start), labels
+        return stacked_source_samples(images, start), labels
 
     def check(self) -> None:
         """Read the header of every file; refuse files that are no images, and several sizes."""
@@ -344,7 +344,9 @@ class ImageFolder(ImageFiles):
             raise InputError("data", "a folder of images", f"{str(path)!r}{absent}")
         found = {file.relative_to(folder).as_posix(): file for file in _images_below(folder)}
         if not found:
-            raise InputError("data", f"images in {str(path)!r}", _what_is_there(folder))
+            raise InputError(
+                "data", f"images in {str(path)!r}", _found_instead_of_image_files(folder)
+            )
         nested = [name.partition("/")[0] for name in found if "/" in name]
         if labeled and nested and len(nested) < len(found):
             raise InputError(
@@ -357,7 +359,7 @@ class ImageFolder(ImageFiles):
         labels, names = None, read_class_names(classes)
         if labeled and nested:
             try:
-                labels, names = source_class_indices(nested, classes, str(path))
+                labels, names = data_source_class_indices(nested, classes, str(path))
             except InputError as error:
                 deeper = any(name.count("/") > 1 for name in found)
                 remedy = _NESTED if deeper else _NOT_CLASSES
@@ -366,7 +368,7 @@ class ImageFolder(ImageFiles):
         super().__init__(str(path), found, reader, labels, names, {}, unreadable)
 
 
-def _what_is_there(folder: Path) -> str:
+def _found_instead_of_image_files(folder: Path) -> str:
     """Describe a folder without images."""
     kinds = Counter(
         file.suffix.lower() or "no suffix" for file in folder.rglob("*") if file.is_file()

@@ -12,7 +12,7 @@ from .._imports_and_paths import words_of
 from .._trees import leaves, tree_map
 from ..errors import InputError
 from .image_files import ImageReader
-from .source import Batch, Source, stacked_samples
+from .source import Batch, Source, stacked_source_samples
 
 LABELS = ("label", "labels", "y", "target", "targets")
 """Usual names of the field of the targets."""
@@ -37,7 +37,7 @@ class Items(Source):
     ) -> None:
         self._dataset, self._rows, self._collate = dataset, rows, collate
         self.workers = workers
-        self._count = _length_of_dataset(dataset) if rows is None else len(rows)
+        self._count = _length_of_item_source(dataset) if rows is None else len(rows)
         self.classes = _class_names(dataset)
 
     def __len__(self) -> int:
@@ -97,8 +97,8 @@ def _batch_of_items(items: Sequence[object], start: int) -> Batch:
     """Stack the inputs and the targets of items, of which the first is sample `start`."""
     inputs, targets = zip(*map(_split_item, items), strict=True)
     images = [_image_as_tensor(one) if _is_image(one) else one for one in inputs]
-    given = None if targets[0] is None else stacked_samples(targets, start)
-    return stacked_samples(images, start), given
+    given = None if targets[0] is None else stacked_source_samples(targets, start)
+    return stacked_source_samples(images, start), given
 
 
 def _image_as_tensor(image: Any) -> Any:
@@ -112,7 +112,7 @@ def from_dataset(data: object) -> Source | None:
     if isinstance(data, DataLoader):
         return _source_from_loader(data)
     if isinstance(data, IterableDataset):
-        return Stream(data, _length_of_dataset(data))
+        return Stream(data, _length_of_item_source(data))
     return Items(data) if isinstance(data, Dataset) or _is_list_of_pairs(data) else None
 
 
@@ -130,7 +130,7 @@ def _source_from_loader(loader: DataLoader[object]) -> Source:
     """Return the samples of a loader, in its order, which must be the same each time."""
     collate = None if loader.collate_fn is default_collate else loader.collate_fn
     if isinstance(loader.dataset, IterableDataset):
-        return Stream(ItemBatches(loader), _length_of_dataset(loader.dataset))
+        return Stream(ItemBatches(loader), _length_of_item_source(loader.dataset))
     rows = list(_order_of_loader(loader))
     looks = 1 if len(rows) > 20 else 8  # few samples may come in the same order by chance
     if any(rows != list(_order_of_loader(loader)) for _ in range(looks)):
@@ -169,7 +169,7 @@ class ItemBatches:
                 yield one if targets is None else (one, targets[row])
 
 
-def _length_of_dataset(dataset: Any) -> int:
+def _length_of_item_source(dataset: Any) -> int:
     try:
         count = len(dataset)
     except (TypeError, NotImplementedError):  # torch defines __len__ of some as an error

@@ -28,7 +28,7 @@ class NamedArrays(Arrays):
     """
 
     def __init__(self, arrays: Mapping[str, Any], where: str, path: Path | None = None) -> None:
-        arrays = _renamed(arrays)
+        arrays = _named_arrays_as_x_and_y(arrays)
         fields = {name.removeprefix("x_"): arrays[name] for name in arrays if name[:2] == "x_"}
         if "x" not in arrays and not fields:
             raise InputError(
@@ -58,11 +58,13 @@ class NamedArrays(Arrays):
         return super().stamp() if self._path is None else _files_stamp(self._path)
 
 
-def _renamed(arrays: Mapping[str, object]) -> Mapping[str, Any]:
+def _named_arrays_as_x_and_y(arrays: Mapping[str, object]) -> Mapping[str, Any]:
     """Return arrays with `x` and `y` for the usual names of inputs and targets, if there is no x.
 
-    >>> [*_renamed({"images": 0, "labels": 1, "age": 2})], [*_renamed({"x": 0, "labels": 1})]
-    (['x', 'y', 'age'], ['x', 'labels'])
+    >>> [*_named_arrays_as_x_and_y({"images": 0, "labels": 1, "age": 2})]
+    ['x', 'y', 'age']
+    >>> [*_named_arrays_as_x_and_y({"x": 0, "labels": 1})]
+    ['x', 'labels']
     """
     if any(name == "x" or name.startswith("x_") for name in arrays):
         return arrays

@@ -11,8 +11,8 @@ import numpy as np
 from .._imports_and_paths import existing_file, import_extra, reading
 from ..actions import Volumes
 from ..errors import InputError
-from .array_source import check_array_labels, to_numpy, whole_array
-from .source import Batch, Source, data_hash, data_stamp, source_class_indices
+from .array_source import check_array_source_labels, to_numpy, whole_array
+from .source import Batch, Source, data_hash, data_source_class_indices, data_stamp
 
 SUFFIXES = (".nii", ".nii.gz")
 
@@ -50,19 +50,19 @@ class Nifti(Source):
         classes: Sequence[str] | None = None,
     ) -> None:
         self._maps: dict[str, Path] = {}
-        self._given, self._files = files, _files_by_name(files)
+        self._given, self._files = files, _nifti_files_by_name(files)
         self.names, self.classes = [*self._files], None if classes is None else [*classes]
         folders = [name.partition("/")[0] for name in self._files if "/" in name]
         if _are_files(labels):
-            self._maps = _files_by_name(labels)
+            self._maps = _nifti_files_by_name(labels)
             of_folder = isinstance(labels, str | Path) and Path(labels).is_dir()
             if [*self._maps] != self.names if of_folder else len(self._maps) != len(self):
                 raise InputError("labels", "a label map for each file", [*self._maps])
         elif labels is not None:
             self.labels = whole_array(labels, "labels")
-            check_array_labels(self.labels, len(self))
+            check_array_source_labels(self.labels, len(self))
         elif len(folders) == len(self):
-            self.labels, self.classes = source_class_indices(folders, classes, str(files))
+            self.labels, self.classes = data_source_class_indices(folders, classes, str(files))
         self._shape, spacing = _shape_and_spacing(*next(iter(self._files.items())))
         self.action = Volumes(spacing=spacing)
 
@@ -118,7 +118,7 @@ def is_nifti(path: str | Path) -> bool:
     return str(path).lower().endswith(SUFFIXES)
 
 
-def _files_by_name(files: Any) -> dict[str, Path]:
+def _nifti_files_by_name(files: Any) -> dict[str, Path]:
     """Return files by name, in alphabetical order for a folder."""
     if isinstance(files, str | Path) and (folder := Path(files).expanduser()).is_dir():
         paths = sorted(path for path in folder.rglob("*") if is_nifti(path))

@@ -12,10 +12,10 @@ from typing import Any
 from .._codecs import check_codecs
 from .._imports_and_paths import as_path, import_extra, local_file, name_of, reading
 from ..errors import InputError
-from ..tasks import STRUCTURE_SUFFIXES, batch_structures, read_molecule_file
+from ..tasks import STRUCTURE_SUFFIXES, batch_structures, read_structure_file
 from . import tables
 from .array_files import read_npy, read_npz
-from .array_source import Arrays, check_array_labels, whole_array
+from .array_source import Arrays, check_array_source_labels, whole_array
 from .graphs import from_graphs
 from .hugging_face_data import HuggingFace, source_from_hugging_face
 from .image_files import ImageFolder
@@ -89,7 +89,7 @@ def _open_recognized_data(path: Path, given: object, images: Mapping[str, object
 def _data_opener(path: Path, of_images: bool = False) -> Callable[..., Source] | None:
     if path.is_dir():
         if _is_zarr(path):
-            return ZarrArrays
+            return OpenedZarrData
         if (path / "dataset_info.json").exists() or (path / "dataset_dict.json").exists():
             return _open_saved
         return Nifti if any(map(is_nifti, path.rglob("*"))) else ImageFolder
@@ -118,11 +118,11 @@ def _open_npy(path: Path) -> Source:
 
 
 def _open_structures(path: Path) -> Source:
-    inputs, truth = batch_structures(read_molecule_file(path))
+    inputs, truth = batch_structures(read_structure_file(path))
     return Arrays(inputs, truth)
 
 
-class ZarrArrays(NamedArrays):
+class OpenedZarrData(NamedArrays):
     """A Zarr array, or a group of arrays by name; it is opened again when unpickled."""
 
     def __init__(self, path: Path) -> None:
@@ -179,7 +179,7 @@ def as_source(data: object) -> Source:
         if known is None:
             return Arrays(inputs, labels)
         labels = None if labels is None else whole_array(labels, "labels")
-        check_array_labels(labels, len(known))
+        check_array_source_labels(labels, len(known))
         return Relabeled(known, labels)
     return _open_source_of_kind(data) or Arrays(data)
 

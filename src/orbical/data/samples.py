@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from .._trees import Tree, leaves, tree_map
-from .array_source import array_as_tensor, to_numpy
+from .array_source import source_array_as_tensor, to_numpy
 from .open_data import as_source
 from .source import Batch, Source, data_hash, is_lazy
 
@@ -78,7 +78,7 @@ class Samples:
 
     def whole(self) -> Tree:
         """Return all inputs as tensors in their own precision."""
-        return tree_map(array_as_tensor, self.source.read(0, len(self))[0])
+        return tree_map(source_array_as_tensor, self.source.read(0, len(self))[0])
 
     @cached_property
     def stamp(self) -> str | None:
@@ -92,10 +92,10 @@ class Samples:
     def _read(self, start: int, stop: int) -> Batch:
         inputs, targets = self.source.read(start, stop)
         if self.source.labels is None:
-            targets = None if targets is None else array_as_tensor(targets)
+            targets = None if targets is None else source_array_as_tensor(targets)
         elif targets is None:
             targets = self.source.labels[start:stop]
-        return tree_map(lambda leaf: array_as_tensor(leaf, longest=4), inputs), targets
+        return tree_map(lambda leaf: source_array_as_tensor(leaf, longest=4), inputs), targets
 
 
 def _slice_of_batch(rows: Batch, start: int, stop: int) -> Batch:
@@ -121,7 +121,7 @@ def hash_of_rows(inputs: Tree, targets: object) -> str:
 
 
 @dataclass(frozen=True)
-class Rows:
+class SampleRows:
     """Some samples: their inputs, their targets, and a hash of both, which may be on its way."""
 
     inputs: Tree
@@ -134,15 +134,15 @@ class Rows:
         return self.hash.result() if isinstance(self.hash, Future) else self.hash
 
 
-def read_rows(samples: Samples, rows: slice) -> Rows:
+def read_rows(samples: Samples, rows: slice) -> SampleRows:
     """Read some samples and hash them."""
     inputs, targets = samples.read(rows.start, rows.stop)
-    return Rows(inputs, targets, hash_of_rows(inputs, targets))
+    return SampleRows(inputs, targets, hash_of_rows(inputs, targets))
 
 
 def read_samples_ahead(
     samples: Samples, chunks: Sequence[slice], workers: int = 0
-) -> Iterator[Rows]:
+) -> Iterator[SampleRows]:
     """Yield chunks in order; `workers` processes read the next ones meanwhile.
 
     Without workers only the hash is computed meanwhile, in a thread.
@@ -157,10 +157,10 @@ def read_samples_ahead(
     with ThreadPoolExecutor(1, "orbical-hash") as thread:
         for rows in chunks:
             inputs, targets = samples.read(rows.start, rows.stop)
-            yield Rows(inputs, targets, thread.submit(hash_of_rows, inputs, targets))
+            yield SampleRows(inputs, targets, thread.submit(hash_of_rows, inputs, targets))
 
 
-class _SampleChunks(Dataset[Rows]):
+class _SampleChunks(Dataset[SampleRows]):
     """Chunks of samples by their number, for the processes of a loader."""
 
     def __init__(self, samples: Samples, chunks: Sequence[slice]) -> None:
@@ -169,7 +169,7 @@ class _SampleChunks(Dataset[Rows]):
     def __len__(self) -> int:
         return len(self._chunks)
 
-    def __getitem__(self, number: int) -> Rows:
+    def __getitem__(self, number: int) -> SampleRows:
         return read_rows(self._samples, self._chunks[number])
 
 
@@ -209,7 +209,9 @@ class ChosenSamples(Source):
     def read(self, start: int, stop: int) -> Batch:
         """Read the chosen samples one by one."""
         some = [self._source.read(row, row + 1)[0] for row in self._rows[start:stop]]
-        inputs = tree_map(lambda *parts: torch.cat([array_as_tensor(one) for one in parts]), *some)
+        inputs = tree_map(
+            lambda *parts: torch.cat([source_array_as_tensor(one) for one in parts]), *some
+        )
         return inputs, None if self.labels is None else self.labels[start:stop]
 
     def stamp(self) -> str | None:
@@ -219,10 +221,10 @@ class ChosenSamples(Source):
         return inner and data_hash([inner, repr(self._rows), labels])
 
 
-def spread_rows(count: int, wanted: int, labels: Any = None) -> list[int]:
+def spread_samples(count: int, wanted: int, labels: Any = None) -> list[int]:
     """Choose samples at random, always the same; with labels, the classes in turn.
 
-    >>> spread_rows(6, 3, [0, 0, 0, 0, 0, 1])[1], len(spread_rows(4, 9))
+    >>> spread_samples(6, 3, [0, 0, 0, 0, 0, 1])[1], len(spread_samples(4, 9))
     (5, 4)
     """
     order = np.random.default_rng(0).permutation(count)

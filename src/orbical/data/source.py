@@ -143,13 +143,13 @@ def data_stamp(files: Mapping[str, str | Path], settings: Iterable[object] = ())
     return data_hash(parts)
 
 
-def stacked_samples(values: Sequence[Any], start: int) -> Tree:
+def stacked_source_samples(values: Sequence[Any], start: int) -> Tree:
     """Stack values, or each field of dictionaries and tuples, and name a sample that differs."""
     first = values[0]
     if isinstance(first, dict):
-        return {key: stacked_samples([one[key] for one in values], start) for key in first}
+        return {key: stacked_source_samples([one[key] for one in values], start) for key in first}
     if isinstance(first, tuple):
-        return tuple(stacked_samples(part, start) for part in zip(*values, strict=True))
+        return tuple(stacked_source_samples(part, start) for part in zip(*values, strict=True))
     arrays: list[Any] = [one if isinstance(one, Tensor) else np.asarray(one) for one in values]
     shape = tuple(arrays[0].shape)
     for place, array in enumerate(arrays):
@@ -166,12 +166,12 @@ def stacked_samples(values: Sequence[Any], start: int) -> Tree:
     return np.stack([np.asarray(array) for array in arrays])
 
 
-def source_class_indices(
+def data_source_class_indices(
     given: Sequence[str], classes: Sequence[str] | None, where: str
 ) -> tuple[np.ndarray, list[str]]:
     """Return class names as indices, sorted or in the order of `classes`, and the names.
 
-    >>> source_class_indices(["dog", "cat", "dog"], None, "photos")
+    >>> data_source_class_indices(["dog", "cat", "dog"], None, "photos")
     (array([1, 0, 1]), ['cat', 'dog'])
     """
     named = read_class_names(classes)

@@ -17,7 +17,7 @@ from ..actions import Columns
 from ..errors import InputError
 from .image_files import SUFFIXES as IMAGE_SUFFIXES
 from .image_files import ImageFiles, ImageReader
-from .source import Batch, Source, source_class_indices
+from .source import Batch, Source, data_source_class_indices
 
 SUFFIXES = (".csv", ".tsv", ".parquet")
 _ROWS_FOR_FORMAT = 1000
@@ -192,7 +192,7 @@ def read_probability_table(path: Path) -> dict[str, np.ndarray]:
             f"none for {first_names(sorted(given - {*names}))}",
             remedy=f"columns are named {of_columns}; labels are {of_labels}",
         )
-    probs = _normalized_if_rounded(classes.to_numpy(np.float64))
+    probs = _normalized_table_if_rounded(classes.to_numpy(np.float64))
     wrong = np.flatnonzero(abs(probs.sum(1) - 1) > _ROUNDED)
     if len(wrong) and len(names) > 1:
         expected = f"rows that sum to 1 over the columns {first_names(names, 12)}"
@@ -219,10 +219,10 @@ _ROUNDED = 0.05
 """Sums of rounded probabilities are farther from 1 by less."""
 
 
-def _normalized_if_rounded(probs: np.ndarray) -> np.ndarray:
+def _normalized_table_if_rounded(probs: np.ndarray) -> np.ndarray:
     """Divide rows by their sum, if that is 1 up to the decimals that all values were rounded to.
 
-    >>> _normalized_if_rounded(np.array([[0.33, 0.33, 0.33], [0.5, 0.3, 0.3]]))[1]
+    >>> _normalized_table_if_rounded(np.array([[0.33, 0.33, 0.33], [0.5, 0.3, 0.3]]))[1]
     array([0.5, 0.3, 0.3])
     """
     sums = probs.sum(1, keepdims=True)
@@ -339,7 +339,7 @@ def _label_values_of_table(
         )
     if values.dtype.kind in "iufb":
         return values.to_numpy(), None if classes is None else [*classes]
-    return source_class_indices([str(one) for one in values], classes, where)
+    return data_source_class_indices([str(one) for one in values], classes, where)
 
 
 def table_column(given: pd.Series | Sequence[object]) -> np.ndarray:

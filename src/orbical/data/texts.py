@@ -159,7 +159,7 @@ class Questions(TextRecords):
     ) -> None:
         rows = _text_records(data)
         numbered = enumerate(rows, _first_place(data, rows))
-        records = _questions_without_repeats(
+        records = _text_questions_without_repeats(
             [_question_of_row(row, place) for place, row in numbered]
         )
         counts = Counter(len(record["options"]) for record in records)
@@ -175,7 +175,7 @@ class Questions(TextRecords):
                 f"because they do not have {chosen} options; scan them by themselves with "
                 "orbical.data.Questions(data, options=...)",
             )
-        answers = _question_answers(kept)
+        answers = _text_question_answers(kept)
         labels = None if None in answers else np.array(answers)
         if labels is None and any(answer is not None for answer in answers):
             place = kept[answers.index(None)]["place"]
@@ -386,7 +386,7 @@ def _answer_index(answer: object, options: list[str], names: list[str], place: i
     )
 
 
-def _question_answers(records: list[dict[str, Any]]) -> list[int | None]:
+def _text_question_answers(records: list[dict[str, Any]]) -> list[int | None]:
     """Return the answers, where texts such as "2" are both an option and the index of another.
 
     They are indices if all answers can be, and options otherwise; no guess is made if all can be
@@ -418,7 +418,7 @@ _LOGGED = {"epoch": "id", "filter": "doc_id"}
 """What a question is logged for several times, and the column that identifies the question."""
 
 
-def _questions_without_repeats(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _text_questions_without_repeats(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return each question of a log once, and say so: the first of its epochs or filters.
 
     Logs of several tasks in one file number their questions alike, so that the text counts, too.

@@ -45,7 +45,7 @@ _BALL, _BOX, _CYLINDER = "ball", "box", "cylinder"
 
 
 @dataclass(frozen=True)
-class Part:
+class FurniturePart:
     """A solid: its kind, center, and sizes along x, y (up) and z.
 
     The axis of a cylinder is y; the diameter of a cylinder or a ball is the size along x.
@@ -93,116 +93,131 @@ def _on_cylinder(count: int, size: tuple[float, float, float], random: Generator
     return np.stack([radius * np.cos(angle), up * height, radius * np.sin(angle)], 1)
 
 
-def _legs(width: float, height: float, depth: float, thick: float, kind: str) -> list[Part]:
+def _legs(
+    width: float, height: float, depth: float, thick: float, kind: str
+) -> list[FurniturePart]:
     """Return four legs of a height under a plate of width x depth."""
     size = thick, height, thick
     return [
-        Part(kind, (x * (width - thick) / 2, height / 2, z * (depth - thick) / 2), size)
+        FurniturePart(kind, (x * (width - thick) / 2, height / 2, z * (depth - thick) / 2), size)
         for x in (-1, 1)
         for z in (-1, 1)
     ]
 
 
-def _bed(random: Generator) -> list[Part]:
+def _bed(random: Generator) -> list[FurniturePart]:
     width, length = random.uniform(0.9, 1.8), random.uniform(1.9, 2.2)
     height, head = random.uniform(0.3, 0.55), random.uniform(0.3, 0.7)
     return [
-        Part(_BOX, (0, height / 2, 0), (width, height, length)),
-        Part(_BOX, (0, (height + head) / 2, -length / 2 - 0.04), (width, height + head, 0.08)),
-        Part(_BOX, (0, height + 0.06, -length * 0.36), (width * 0.8, 0.12, length * 0.16)),
+        FurniturePart(_BOX, (0, height / 2, 0), (width, height, length)),
+        FurniturePart(
+            _BOX, (0, (height + head) / 2, -length / 2 - 0.04), (width, height + head, 0.08)
+        ),
+        FurniturePart(_BOX, (0, height + 0.06, -length * 0.36), (width * 0.8, 0.12, length * 0.16)),
     ]
 
 
-def _chair(random: Generator) -> list[Part]:
+def _chair(random: Generator) -> list[FurniturePart]:
     width, seat = random.uniform(0.4, 0.55), random.uniform(0.4, 0.5)
     back = random.uniform(0.4, 0.65)
     parts = [
-        Part(_BOX, (0, seat, 0), (width, 0.05, width)),
-        Part(_BOX, (0, seat + back / 2, -width / 2 + 0.025), (width, back, 0.05)),
+        FurniturePart(_BOX, (0, seat, 0), (width, 0.05, width)),
+        FurniturePart(_BOX, (0, seat + back / 2, -width / 2 + 0.025), (width, back, 0.05)),
     ]
     if random.random() < 0.3:  # on one foot
         return [
             *parts,
-            Part(_CYLINDER, (0, seat / 2, 0), (0.07, seat, 0.07)),
-            Part(_CYLINDER, (0, 0.02, 0), (width * 0.9, 0.04, width * 0.9)),
+            FurniturePart(_CYLINDER, (0, seat / 2, 0), (0.07, seat, 0.07)),
+            FurniturePart(_CYLINDER, (0, 0.02, 0), (width * 0.9, 0.04, width * 0.9)),
         ]
     kind = _BOX if random.random() < 0.5 else _CYLINDER
     return parts + _legs(width, seat, width, random.uniform(0.03, 0.06), kind)
 
 
-def _lamp(random: Generator) -> list[Part]:
+def _lamp(random: Generator) -> list[FurniturePart]:
     height, shade = random.uniform(0.9, 1.8), random.uniform(0.25, 0.5)
     tall = random.uniform(0.15, 0.35)
-    top = Part(_CYLINDER, (0, height, 0), (shade, tall, shade))
+    top = FurniturePart(_CYLINDER, (0, height, 0), (shade, tall, shade))
     if random.random() < 0.4:
-        top = Part(_BALL, (0, height, 0), (shade, shade, shade))
+        top = FurniturePart(_BALL, (0, height, 0), (shade, shade, shade))
     return [
-        Part(_CYLINDER, (0, 0.02, 0), (random.uniform(0.2, 0.4), 0.04, 0)),
-        Part(_CYLINDER, (0, height / 2, 0), (0.04, height, 0)),
+        FurniturePart(_CYLINDER, (0, 0.02, 0), (random.uniform(0.2, 0.4), 0.04, 0)),
+        FurniturePart(_CYLINDER, (0, height / 2, 0), (0.04, height, 0)),
         top,
     ]
 
 
-def _monitor(random: Generator) -> list[Part]:
+def _monitor(random: Generator) -> list[FurniturePart]:
     width = random.uniform(0.5, 0.9)
     tall, neck = width * random.uniform(0.5, 0.75), random.uniform(0.08, 0.25)
     return [
-        Part(_BOX, (0, neck + tall / 2, 0), (width, tall, random.uniform(0.03, 0.08))),
-        Part(_BOX, (0, neck / 2, -0.03), (0.08, neck, 0.04)),
-        Part(_BOX, (0, 0.01, 0), (width * random.uniform(0.3, 0.5), 0.02, 0.2)),
+        FurniturePart(_BOX, (0, neck + tall / 2, 0), (width, tall, random.uniform(0.03, 0.08))),
+        FurniturePart(_BOX, (0, neck / 2, -0.03), (0.08, neck, 0.04)),
+        FurniturePart(_BOX, (0, 0.01, 0), (width * random.uniform(0.3, 0.5), 0.02, 0.2)),
     ]
 
 
-def _plant(random: Generator) -> list[Part]:
+def _plant(random: Generator) -> list[FurniturePart]:
     pot, tall = random.uniform(0.2, 0.4), random.uniform(0.2, 0.45)
     crown, stem = random.uniform(0.35, 0.7), random.uniform(0.1, 0.6)
     leaves = [
-        Part(_BALL, (*(random.uniform(-0.3, 0.3, 3) * crown + [0, tall + stem, 0]),), (crown,) * 3)
+        FurniturePart(
+            _BALL, (*(random.uniform(-0.3, 0.3, 3) * crown + [0, tall + stem, 0]),), (crown,) * 3
+        )
         for _ in range(random.integers(2, 5))
     ]
     return [
-        Part(_CYLINDER, (0, tall / 2, 0), (pot, tall, pot)),
-        Part(_CYLINDER, (0, tall + stem / 2, 0), (0.03, stem, 0.03)),
+        FurniturePart(_CYLINDER, (0, tall / 2, 0), (pot, tall, pot)),
+        FurniturePart(_CYLINDER, (0, tall + stem / 2, 0), (0.03, stem, 0.03)),
         *leaves,
     ]
 
 
-def _shelf(random: Generator) -> list[Part]:
+def _shelf(random: Generator) -> list[FurniturePart]:
     width, height = random.uniform(0.6, 1.4), random.uniform(1.0, 2.1)
     depth, boards = random.uniform(0.25, 0.45), random.integers(3, 7)
     return [
-        *(Part(_BOX, (x * width / 2, height / 2, 0), (0.03, height, depth)) for x in (-1, 1)),
-        *(Part(_BOX, (0, y, 0), (width, 0.03, depth)) for y in np.linspace(0, height, boards)),
-        *([Part(_BOX, (0, height / 2, -depth / 2), (width, height, 0.02))] * random.integers(2)),
+        *(
+            FurniturePart(_BOX, (x * width / 2, height / 2, 0), (0.03, height, depth))
+            for x in (-1, 1)
+        ),
+        *(
+            FurniturePart(_BOX, (0, y, 0), (width, 0.03, depth))
+            for y in np.linspace(0, height, boards)
+        ),
+        *(
+            [FurniturePart(_BOX, (0, height / 2, -depth / 2), (width, height, 0.02))]
+            * random.integers(2)
+        ),
     ]
 
 
-def _sofa(random: Generator) -> list[Part]:
+def _sofa(random: Generator) -> list[FurniturePart]:
     width, depth = random.uniform(1.2, 2.4), random.uniform(0.7, 1.0)
     seat, back, arm = (random.uniform(*r) for r in ((0.35, 0.48), (0.3, 0.55), (0.12, 0.28)))
     tall = seat + random.uniform(0.12, 0.25)
     return [
-        Part(_BOX, (0, seat / 2, 0), (width, seat, depth)),
-        Part(_BOX, (0, (seat + back) / 2, -depth / 2), (width, seat + back, 0.2)),
-        *(Part(_BOX, (x * width / 2, tall / 2, 0), (arm, tall, depth)) for x in (-1, 1)),
+        FurniturePart(_BOX, (0, seat / 2, 0), (width, seat, depth)),
+        FurniturePart(_BOX, (0, (seat + back) / 2, -depth / 2), (width, seat + back, 0.2)),
+        *(FurniturePart(_BOX, (x * width / 2, tall / 2, 0), (arm, tall, depth)) for x in (-1, 1)),
     ]
 
 
-def _table(random: Generator) -> list[Part]:
+def _table(random: Generator) -> list[FurniturePart]:
     width, depth = random.uniform(0.7, 2.0), random.uniform(0.6, 1.0)
     height = random.uniform(0.4, 0.8)
     if random.random() < 0.35:  # round, on one foot
         return [
-            Part(_CYLINDER, (0, height, 0), (depth * 1.2, 0.04, depth)),
-            Part(_CYLINDER, (0, height / 2, 0), (0.1, height, 0.1)),
-            Part(_CYLINDER, (0, 0.02, 0), (depth * 0.6, 0.04, depth)),
+            FurniturePart(_CYLINDER, (0, height, 0), (depth * 1.2, 0.04, depth)),
+            FurniturePart(_CYLINDER, (0, height / 2, 0), (0.1, height, 0.1)),
+            FurniturePart(_CYLINDER, (0, 0.02, 0), (depth * 0.6, 0.04, depth)),
         ]
     kind = _BOX if random.random() < 0.5 else _CYLINDER
-    top = Part(_BOX, (0, height, 0), (width, 0.05, depth))
+    top = FurniturePart(_BOX, (0, height, 0), (width, 0.05, depth))
     return [top, *_legs(width, height, depth, random.uniform(0.04, 0.1), kind)]
 
 
-BUILDERS: dict[str, Callable[[Generator], list[Part]]] = {
+BUILDERS: dict[str, Callable[[Generator], list[FurniturePart]]] = {
     build.__name__[1:]: build
     for build in (_bed, _chair, _lamp, _monitor, _plant, _shelf, _sofa, _table)
 }
@@ -242,7 +257,7 @@ def furniture(each: int = 25, points: int = 256, seed: int = 0) -> PointClouds:
     )
 
 
-def _cloud(parts: list[Part], points: int, random: Generator) -> np.ndarray:
+def _cloud(parts: list[FurniturePart], points: int, random: Generator) -> np.ndarray:
     areas = np.array([part.area for part in parts])
     counts = random.multinomial(points, areas / areas.sum())
     drawn = [part.sample(count, random) for part, count in zip(parts, counts, strict=True)]

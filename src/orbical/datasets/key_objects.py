@@ -149,11 +149,11 @@ def find_key_objects(
         KeyObject(place, box)
         for place, image in enumerate(images)
         for box, (edges, label) in enumerate(zip(image.boxes, image.labels, strict=True))
-        if label in classes and _has_room(edges, image.width, image.height, window, radius)
+        if label in classes and _is_key_object(edges, image.width, image.height, window, radius)
     ]
 
 
-def _has_room(
+def _is_key_object(
     edges: NDArray[np.float64], width: float, height: float, window: int, radius: int
 ) -> bool:
     left, top, right, bottom = edges

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from orbical.tasks import batch_structures, is_structure, read_molecule_file
+from orbical.tasks import batch_structures, is_structure, read_structure_file
 
 
 def molecules(
@@ -36,5 +36,5 @@ def molecules(
         [3, 12]
     """
     if isinstance(source, str | Path):
-        return batch_structures(read_molecule_file(Path(source)))
+        return batch_structures(read_structure_file(Path(source)))
     return batch_structures([source] if is_structure(source) else list(source))

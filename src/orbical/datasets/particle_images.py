@@ -16,7 +16,7 @@ from .example_files import ParticlePairs
 
 
 @dataclass(frozen=True)
-class Draws:
+class ParticleImageDraws:
     """Random numbers for `count` fields at once, on the generator's device."""
 
     generator: torch.Generator
@@ -41,7 +41,7 @@ class Draws:
         return torch.rand(self.count, *shape, generator=generator, device=generator.device)
 
 
-def uniform(draws: Draws, x: Tensor, y: Tensor, half: float) -> Tensor:
+def uniform(draws: ParticleImageDraws, x: Tensor, y: Tensor, half: float) -> Tensor:
     """Return a uniform displacement, at most 30 degrees from the direction of the stream.
 
     Args:
@@ -57,7 +57,7 @@ def uniform(draws: Draws, x: Tensor, y: Tensor, half: float) -> Tensor:
     return torch.stack([angle.cos() + 0 * x, angle.sin() + 0 * y], 1)
 
 
-def vortex(draws: Draws, x: Tensor, y: Tensor, half: float) -> Tensor:
+def vortex(draws: ParticleImageDraws, x: Tensor, y: Tensor, half: float) -> Tensor:
     """Return two counter-clockwise Lamb-Oseen vortices of different strength in a slow stream."""
     flow = torch.stack([draws.uniform(0, 0.2) + 0 * x, 0 * draws.uniform(0, 1) + 0 * y], 1)
     for strength in (1.0, 0.6):
@@ -67,7 +67,7 @@ def vortex(draws: Draws, x: Tensor, y: Tensor, half: float) -> Tensor:
     return flow
 
 
-def shear(draws: Draws, x: Tensor, y: Tensor, half: float) -> Tensor:
+def shear(draws: ParticleImageDraws, x: Tensor, y: Tensor, half: float) -> Tensor:
     """Return a mixing layer: two parallel streams of different speed with waves between them."""
     slow = draws.uniform(0, 0.5)
     thickness = draws.uniform(0.08, 0.8) * half
@@ -81,7 +81,7 @@ def shear(draws: Draws, x: Tensor, y: Tensor, half: float) -> Tensor:
     return torch.stack([profile, profile * slope], 1)
 
 
-def backstep(draws: Draws, x: Tensor, y: Tensor, half: float) -> Tensor:
+def backstep(draws: ParticleImageDraws, x: Tensor, y: Tensor, half: float) -> Tensor:
     """Return a channel that widens behind a step at its lower left, with a recirculation.
 
     From a stream function: a parabolic stream above a dividing line that falls from the edge of the
@@ -103,7 +103,7 @@ def backstep(draws: Draws, x: Tensor, y: Tensor, half: float) -> Tensor:
     return torch.stack([-rate_y, rate_x], 1)  # y points down
 
 
-def cylinder(draws: Draws, x: Tensor, y: Tensor, half: float) -> Tensor:
+def cylinder(draws: ParticleImageDraws, x: Tensor, y: Tensor, half: float) -> Tensor:
     """Return the flow around a cylinder, with a slow wake and a vortex street."""
     radius = draws.uniform(0.1, 0.25) * half
     x = x - draws.uniform(-0.8, -0.2) * half
@@ -126,7 +126,7 @@ def cylinder(draws: Draws, x: Tensor, y: Tensor, half: float) -> Tensor:
     return flow * solid[:, None]
 
 
-def turbulence(draws: Draws, x: Tensor, y: Tensor, half: float) -> Tensor:
+def turbulence(draws: ParticleImageDraws, x: Tensor, y: Tensor, half: float) -> Tensor:
     """Return two-dimensional turbulence with random phases and a power-law energy spectrum.
 
     The slope is between -5/3 (as in surface quasi-geostrophic flow) and -3.5; waves longer than a
@@ -146,7 +146,7 @@ def turbulence(draws: Draws, x: Tensor, y: Tensor, half: float) -> Tensor:
     return torch.stack([torch.fft.irfft2(field, s=(rows, columns)) for field in fields], 1)
 
 
-Kind = Callable[[Draws, Tensor, Tensor, float], Tensor]
+Kind = Callable[[ParticleImageDraws, Tensor, Tensor, float], Tensor]
 KINDS: dict[str, tuple[Kind, tuple[float, float]]] = {
     "uniform": (uniform, (0.5, 8.0)),
     "vortex": (vortex, (1.0, 6.0)),
@@ -161,7 +161,7 @@ FULL_SPEED_SIZE = 128
 """Smaller views have slower flows, so that displacements stay smaller than structures."""
 
 
-def flow_fields(kind: str, draws: Draws, size: int, margin: int) -> Tensor:
+def flow_fields(kind: str, draws: ParticleImageDraws, size: int, margin: int) -> Tensor:
     """Draw fields of one kind on the view and a margin around it.
 
     Args:
@@ -176,7 +176,7 @@ def flow_fields(kind: str, draws: Draws, size: int, margin: int) -> Tensor:
         than 128 pixels).
 
     Example:
-        >>> draws = Draws(torch.Generator().manual_seed(0), 3)
+        >>> draws = ParticleImageDraws(torch.Generator().manual_seed(0), 3)
         >>> flow_fields("vortex", draws, 32, 8).shape
         torch.Size([3, 2, 48, 48])
     """
@@ -274,11 +274,11 @@ def particle_pairs(
         raise InputError("kinds", "one or more", "none")
     generator = torch.Generator(device).manual_seed(seed)
     names = [kinds[number % len(kinds)] for number in range(count)]
-    draws = Draws(generator, count)
+    draws = ParticleImageDraws(generator, count)
     field = torch.empty(count, 2, *[size + 2 * MARGIN] * 2, device=device)
     for kind in dict.fromkeys(names):
         rows = [number for number, name in enumerate(names) if name == kind]
-        field[rows] = flow_fields(kind, Draws(generator, len(rows)), size, MARGIN)
+        field[rows] = flow_fields(kind, ParticleImageDraws(generator, len(rows)), size, MARGIN)
     pair = _particle_frames(field, draws, seeding or Seeding())
     return _labeled(field, pair, names)
 
@@ -301,7 +301,7 @@ def photograph(flow: Tensor, seed: int = 0, seeding: Seeding | None = None) -> P
     """
     if flow.ndim != 4 or flow.shape[1] != 2 or flow.shape[2] != flow.shape[3]:
         raise InputError("flow", "displacements [n, 2, h, h]", flow)
-    draws = Draws(torch.Generator(flow.device).manual_seed(seed), len(flow))
+    draws = ParticleImageDraws(torch.Generator(flow.device).manual_seed(seed), len(flow))
     return _labeled(
         flow, _particle_frames(flow, draws, seeding or Seeding()), ["given"] * len(flow)
     )
@@ -316,7 +316,7 @@ def _labeled(field: Tensor, pair: Tensor, kinds: list[str]) -> ParticlePairs:
     )
 
 
-def _particle_frames(field: Tensor, draws: Draws, seeding: Seeding) -> Tensor:
+def _particle_frames(field: Tensor, draws: ParticleImageDraws, seeding: Seeding) -> Tensor:
     """Seed particles in flow fields and render the two frames.
 
     Returns:

@@ -25,7 +25,7 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True)
-class Orbit:
+class DrawnOrbit:
     """The description of an orbit that its drawing needs besides the numbers.
 
     `index` maps drawing cells to elements, `axes` names the axes of `index` with their values,
@@ -45,37 +45,37 @@ class Orbit:
 
 
 @dataclass(frozen=True)
-class Curves:
+class CurveLayout:
     """A layout on which several models are curves: `draw(axes, orbit, values, color, line)`.
 
     `order` is the element at each point of a curve.
     """
 
-    prepare: Callable[[Any, Orbit, bool], None]
-    draw: Callable[[Axes, Orbit, Array, str, str], Line2D]
-    caption: Callable[[Orbit, bool], list[str]]
-    order: Callable[[Orbit], Array]
+    prepare: Callable[[Any, DrawnOrbit, bool], None]
+    draw: Callable[[Axes, DrawnOrbit, Array, str, str], Line2D]
+    caption: Callable[[DrawnOrbit, bool], list[str]]
+    order: Callable[[DrawnOrbit], Array]
     projection: str | None = None
     aspect: float = 1.0
 
 
 @dataclass(frozen=True)
-class Surface:
+class SurfaceLayout:
     """A layout on which a model is colored cells: `draw(axes, orbit, values, small)`.
 
     `panels` names the axes that one model needs, `aspect` is the height of one over its width, and
     `margin` the inches of text to the left of the first in a row.
     """
 
-    draw: Callable[[Sequence[Any], Orbit, Array, bool], ScalarMappable]
+    draw: Callable[[Sequence[Any], DrawnOrbit, Array, bool], ScalarMappable]
     caption: list[str]
-    panels: Callable[[Orbit], list[str]] = lambda orbit: [""]
+    panels: Callable[[DrawnOrbit], list[str]] = lambda orbit: [""]
     projection: str | None = None
-    aspect: Callable[[Orbit], float] = lambda orbit: 1.0
-    margin: Callable[[Orbit], float] = lambda orbit: 0.0
+    aspect: Callable[[DrawnOrbit], float] = lambda orbit: 1.0
+    margin: Callable[[DrawnOrbit], float] = lambda orbit: 0.0
 
 
-def _color_scale(orbit: Orbit) -> Look:
+def _color_scale(orbit: DrawnOrbit) -> Look:
     """Return the color scale of an orbit, the same for every panel of a figure.
 
     What is good has one color, as in the view: where lower is better the map is reversed.
@@ -84,7 +84,7 @@ def _color_scale(orbit: Orbit) -> Look:
     return {"cmap": colors, "vmin": orbit.limits[0], "vmax": orbit.limits[1]}
 
 
-def _rings(orbit: Orbit, small: bool) -> Array:
+def _rings(orbit: DrawnOrbit, small: bool) -> Array:
     """Return round values for the rings of a polar plot."""
     from matplotlib.ticker import MaxNLocator
 
@@ -94,7 +94,7 @@ def _rings(orbit: Orbit, small: bool) -> Array:
     return rings[(rings > low) & (rings <= high)]
 
 
-def _prepare_circle(axes: PolarAxes, orbit: Orbit, small: bool) -> None:
+def _prepare_circle(axes: PolarAxes, orbit: DrawnOrbit, small: bool) -> None:
     """Set up polar axes: zero upwards and counter-clockwise, as the top of an image rotates."""
     low, high = orbit.limits
     axes.set_theta_zero_location("N")
@@ -107,24 +107,24 @@ def _prepare_circle(axes: PolarAxes, orbit: Orbit, small: bool) -> None:
     axes.spines["polar"].set_visible(False)
 
 
-def _draw_circle(axes: Axes, orbit: Orbit, values: Array, color: str, line: str) -> Line2D:
+def _draw_circle(axes: Axes, orbit: DrawnOrbit, values: Array, color: str, line: str) -> Line2D:
     angle = np.deg2rad(orbit.axes["angle"])
     around = np.append(angle, angle[0] + 2 * np.pi)
     return axes.plot(around, values[_closed(orbit)], line, color=color)[0]
 
 
-def _closed(orbit: Orbit) -> Array:
+def _closed(orbit: DrawnOrbit) -> Array:
     return np.append(orbit.index, orbit.index[0])
 
 
-def _circle_caption(orbit: Orbit, small: bool) -> list[str]:
+def _circle_caption(orbit: DrawnOrbit, small: bool) -> list[str]:
     rings = " and ".join(f"{ring:g}" for ring in _rings(orbit, small))
     radius = f"radius: {orbit.meaning}{orbit.better}" + f", rings at {rings}" * small
     turned = "rotation" if "angle" in orbit.coords else next(iter(orbit.coords), "rotation")
     return [radius, f"angle: {turned}, counter-clockwise from the top"]
 
 
-def _prepare_line(axes: Axes, orbit: Orbit, small: bool) -> None:
+def _prepare_line(axes: Axes, orbit: DrawnOrbit, small: bool) -> None:
     ((name, places),) = orbit.axes.items()
     axes.grid(True)
     axes.set_ylim(*_padded(orbit.limits))
@@ -138,12 +138,12 @@ def _prepare_line(axes: Axes, orbit: Orbit, small: bool) -> None:
     axes.set_xlabel(name)
 
 
-def _draw_line(axes: Axes, orbit: Orbit, values: Array, color: str, line: str) -> Line2D:
+def _draw_line(axes: Axes, orbit: DrawnOrbit, values: Array, color: str, line: str) -> Line2D:
     (places,) = orbit.axes.values()
     return axes.plot(places, values[orbit.index], line, color=color, marker="o", markersize=2.5)[0]
 
 
-def _line_caption(orbit: Orbit, small: bool) -> list[str]:
+def _line_caption(orbit: DrawnOrbit, small: bool) -> list[str]:
     return [f"height: {orbit.meaning}{orbit.better}", "vertical line: the identity"]
 
 
@@ -158,7 +158,9 @@ def _padded(limits: tuple[float, float]) -> tuple[float, float]:
     return limits[0] - room, limits[1] + room
 
 
-def _draw_plane(axes: Sequence[Axes], orbit: Orbit, values: Array, small: bool) -> ScalarMappable:
+def _draw_plane(
+    axes: Sequence[Axes], orbit: DrawnOrbit, values: Array, small: bool
+) -> ScalarMappable:
     (panel,) = axes
     (vertical, rows), (across, columns) = orbit.axes.items()
     extent = (*_edges(columns)[[0, -1]], *_edges(rows)[[-1, 0]])
@@ -181,7 +183,7 @@ def _edges(centers: Array) -> Array:
 
 
 def _draw_slices(
-    axes: Sequence[PolarAxes], orbit: Orbit, values: Array, small: bool
+    axes: Sequence[PolarAxes], orbit: DrawnOrbit, values: Array, small: bool
 ) -> ScalarMappable:
     azimuth, angle = (orbit.axes[name] for name in ("azimuth", "angle"))
     borders = np.clip(_edges(angle), angle[0], angle[-1])
@@ -198,7 +200,9 @@ def _draw_slices(
     return image
 
 
-def _draw_ball(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) -> ScalarMappable:
+def _draw_ball(
+    axes: Sequence[Any], orbit: DrawnOrbit, values: Array, small: bool
+) -> ScalarMappable:
     """Draw rotation vectors in space, with the front quarter cut out to show the inside."""
     (panel,) = axes
     names = ("rx", "ry", "rz")
@@ -218,9 +222,11 @@ def _draw_ball(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) ->
     return points
 
 
-def _draw_tiles(axes: Sequence[Axes], orbit: Orbit, values: Array, small: bool) -> ScalarMappable:
+def _draw_tiles(
+    axes: Sequence[Axes], orbit: DrawnOrbit, values: Array, small: bool
+) -> ScalarMappable:
     (panel,) = axes
-    index = _tiles_table(orbit.index)
+    index = _orbit_tiles(orbit.index)
     cells = np.where(index >= 0, values[index], np.nan)
     image = panel.imshow(cells, **_color_scale(orbit))
     rows, columns, inside = _tile_names(orbit, index)
@@ -253,18 +259,18 @@ _MOST_LETTERS = 72
 """Side by side in the tiles of a row."""
 
 
-def _tiles_aspect(orbit: Orbit) -> float:
-    rows, columns = _tiles_table(orbit.index).shape
+def _tiles_aspect(orbit: DrawnOrbit) -> float:
+    rows, columns = _orbit_tiles(orbit.index).shape
     return float(np.clip(rows / columns, 0.3, 2.0))
 
 
-def _tiles_margin(orbit: Orbit) -> float:
-    (words, name), *_ = _tile_names(orbit, _tiles_table(orbit.index))
+def _tiles_margin(orbit: DrawnOrbit) -> float:
+    (words, name), *_ = _tile_names(orbit, _orbit_tiles(orbit.index))
     longest = max((text_inches(word, 7) for word in words), default=0.0)
     return longest + 0.15 * bool(name)
 
 
-def _tiles_table(index: Array) -> Array:
+def _orbit_tiles(index: Array) -> Array:
     """Wrap a long row, and blank (-1) the cells that repeat an element to fill the table."""
     flat = index.reshape(-1)
     columns = index.shape[1]
@@ -280,7 +286,7 @@ _Ticks = tuple[list[str], str]
 """Tick labels and an axis label."""
 
 
-def _tile_names(orbit: Orbit, index: Array) -> tuple[_Ticks, _Ticks, list[str]]:
+def _tile_names(orbit: DrawnOrbit, index: Array) -> tuple[_Ticks, _Ticks, list[str]]:
     """Name rows and columns by the coordinates they share, and elements by the others."""
     by_row: dict[str, Array] = {}
     by_column: dict[str, Array] = {}
@@ -319,22 +325,22 @@ def _readable_on(color: Array) -> str:
     return INK if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "white"
 
 
-LAYOUTS: dict[str, Curves | Surface] = {
-    "circle": Curves(_prepare_circle, _draw_circle, _circle_caption, _closed, "polar"),
-    "line": Curves(
+LAYOUTS: dict[str, CurveLayout | SurfaceLayout] = {
+    "circle": CurveLayout(_prepare_circle, _draw_circle, _circle_caption, _closed, "polar"),
+    "line": CurveLayout(
         _prepare_line, _draw_line, _line_caption, lambda orbit: orbit.index, aspect=0.72
     ),
-    "plane": Surface(_draw_plane, ["cross: the identity"]),
-    "slices": Surface(
+    "plane": SurfaceLayout(_draw_plane, ["cross: the identity"]),
+    "slices": SurfaceLayout(
         _draw_slices,
         ["direction: axis of rotation", "radius: its angle, 0° to 180°"],
         lambda orbit: [f"axis in {plane}" for plane in orbit.axes["plane"]],
         "polar",
     ),
-    "ball": Surface(
+    "ball": SurfaceLayout(
         _draw_ball,
         ["place: axis of rotation times its angle, in degrees", "the front quarter is cut out"],
         projection="3d",
     ),
-    "tiles": Surface(_draw_tiles, [], aspect=_tiles_aspect, margin=_tiles_margin),
+    "tiles": SurfaceLayout(_draw_tiles, [], aspect=_tiles_aspect, margin=_tiles_margin),
 }

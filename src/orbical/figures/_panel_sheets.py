@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._orbit_layouts import LAYOUTS, Curves, Orbit, Surface
+from ._orbit_layouts import LAYOUTS, CurveLayout, DrawnOrbit, SurfaceLayout
 from .style import (
     CENTERED,
     COLUMN,
@@ -58,7 +58,7 @@ class Panel:
 class Sheet:
     """Everything a figure of orbits draws."""
 
-    orbit: Orbit
+    orbit: DrawnOrbit
     models: list[str]
     colors: dict[str, str]
     lines: dict[str, str]
@@ -73,9 +73,9 @@ class Sheet:
 def draw_sheet(sheet: Sheet, width: float | None = None) -> Figure:
     """Draw all panels in their layout, on a figure of the given width in inches."""
     layout = LAYOUTS[sheet.orbit.kind]
-    if isinstance(layout, Curves):
-        return _panels_of_curves(sheet, layout, width)
-    return _panels_of_surfaces(sheet, layout, width)
+    if isinstance(layout, CurveLayout):
+        return _panel_sheet_of_curves(sheet, layout, width)
+    return _panel_sheet_of_surfaces(sheet, layout, width)
 
 
 def show_picture(axes: Axes, pixels: Array, title: str = "", size: float = 8) -> None:
@@ -102,7 +102,7 @@ def frame_axes(axes: Axes) -> None:
     axes.spines[:].set(visible=True, color=SOFT, linewidth=0.5)
 
 
-def _panels_of_curves(sheet: Sheet, layout: Curves, given: float | None) -> Figure:
+def _panel_sheet_of_curves(sheet: Sheet, layout: CurveLayout, given: float | None) -> Figure:
     """Draw one plot for each panel, with all models in it."""
     count, pictured = len(sheet.panels), sheet.pictured
     width = given or (PAGE if count > 1 else COLUMN + (1.2 if pictured else 0))
@@ -147,7 +147,7 @@ def _panels_of_curves(sheet: Sheet, layout: Curves, given: float | None) -> Figu
 
 
 @dataclass(frozen=True)
-class _Row:
+class _PanelRow:
     """A row of colored plots: its label and image, and the title and values of each plot."""
 
     plots: list[tuple[str, str, Array]]
@@ -158,7 +158,7 @@ class _Row:
     titled: bool = False
 
 
-def _rows_of_panels(sheet: Sheet, parts: int, width: float) -> list[_Row]:
+def _rows_of_panels(sheet: Sheet, parts: int, width: float) -> list[_PanelRow]:
     """Arrange panels and models in rows.
 
     A model that needs several plots has its own row. Otherwise models are next to each other, and a
@@ -168,7 +168,7 @@ def _rows_of_panels(sheet: Sheet, parts: int, width: float) -> list[_Row]:
     plots = [list(zip(sheet.models, colors, panel.values, strict=True)) for panel in sheet.panels]
     if parts > 1:
         return [
-            _Row(
+            _PanelRow(
                 [("", INK, values)],
                 model if sheet.pictured else "\n".join(filter(None, (panel.title, model))),
                 color,
@@ -181,19 +181,23 @@ def _rows_of_panels(sheet: Sheet, parts: int, width: float) -> list[_Row]:
     series = min(_SURFACES_IN_A_ROW, int((width - 1.25) / _LEAST_OF_A_SERIES))
     if sheet.pictured or len(sheet.panels) == 1 or len(sheet.panels) > series:
         rows = [
-            _Row(of_panel, "" if sheet.pictured else panel.title, INK, panel.image, panel.title)
+            _PanelRow(
+                of_panel, "" if sheet.pictured else panel.title, INK, panel.image, panel.title
+            )
             for panel, of_panel in zip(sheet.panels, plots, strict=True)
         ]
         room = (width - 1.0) / _LEAST_SURFACE
         across = max(1, int(room / 0.75 - 0.6 if sheet.pictured else room))
         return [part for row in rows for part in _split_row_of_panels(row, across)]
     return [
-        _Row([(panel.title, INK, panel.values[number]) for panel in sheet.panels], model, color)
+        _PanelRow(
+            [(panel.title, INK, panel.values[number]) for panel in sheet.panels], model, color
+        )
         for number, (model, color) in enumerate(zip(sheet.models, colors, strict=True))
     ]
 
 
-def _split_row_of_panels(row: _Row, across: int) -> list[_Row]:
+def _split_row_of_panels(row: _PanelRow, across: int) -> list[_PanelRow]:
     """Break a row that is too long into several of about equal length."""
     count = len(row.plots)
     lines = math.ceil(count / across)
@@ -202,10 +206,10 @@ def _split_row_of_panels(row: _Row, across: int) -> list[_Row]:
     each = math.ceil(count / lines)
     parts = [row.plots[start : start + each] for start in range(0, count, each)]
     first = replace(row, plots=parts[0], titled=True)
-    return [first, *(_Row(part, titled=True) for part in parts[1:])]
+    return [first, *(_PanelRow(part, titled=True) for part in parts[1:])]
 
 
-def _panels_of_surfaces(sheet: Sheet, layout: Surface, given: float | None) -> Figure:
+def _panel_sheet_of_surfaces(sheet: Sheet, layout: SurfaceLayout, given: float | None) -> Figure:
     """Draw one plot for each panel and model, all on one color scale."""
     parts = layout.panels(sheet.orbit)
     several = len(parts) * max(len(sheet.models), len(sheet.panels)) > 1 or sheet.pictured

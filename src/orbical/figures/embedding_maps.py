@@ -11,7 +11,7 @@ import numpy as np
 from .._lazy import xr
 from ..errors import InputError, check_name
 from . import nero_plots, style
-from ._orbit_layouts import LAYOUTS, Curves, Orbit
+from ._orbit_layouts import LAYOUTS, CurveLayout, DrawnOrbit
 from ._panel_sheets import frame_axes, show_picture
 
 if TYPE_CHECKING:
@@ -85,16 +85,16 @@ def embedding(
     check_name("color", color, known)
     array = nero_plots.plotted_model_first(array).transpose("model", "sample", "component")
     style.check_figure_width(width)
-    glyphs, orbit = _chosen_map_glyphs(array, responses, image)
+    glyphs, orbit = _embedding_map_glyphs(array, responses, image)
     with style.styled():
         fig = _draw_maps(array, color, glyphs, orbit, width)
         style.write_figure_title(fig, title)
     return fig
 
 
-def _chosen_map_glyphs(
+def _embedding_map_glyphs(
     array: xr.DataArray, responses: xr.DataArray | None, image: object
-) -> tuple[list[_Glyph], Orbit | None]:
+) -> tuple[list[_Glyph], DrawnOrbit | None]:
     """Return the samples to draw next to the map, and their orbit."""
     if responses is None:
         if image is not None:
@@ -123,7 +123,11 @@ def _chosen_map_glyphs(
 
 
 def _draw_maps(
-    array: xr.DataArray, color: str, glyphs: list[_Glyph], orbit: Orbit | None, given: float | None
+    array: xr.DataArray,
+    color: str,
+    glyphs: list[_Glyph],
+    orbit: DrawnOrbit | None,
+    given: float | None,
 ) -> Figure:
     models, order = nero_plots.plotted_model_names(array)
     colors = {**style.model_colors(order), "": style.INK}
@@ -149,7 +153,7 @@ def _draw_maps(
         maps.append(axes)
         one = array.isel(model=number)
         key = _scatter_map(axes, one, array, color)
-        _label_and_frame_map(axes, array, frame)
+        _set_embedding_map_axes(axes, array, frame)
         if model:
             wide = 0.6 * width if glyphs else width / across - 0.2
             short = style.fitted_label(model, wide, 9)
@@ -246,7 +250,7 @@ def _color_range_of_map(array: xr.DataArray, color: str, values: Array) -> tuple
     if color == "mean" and "limits" in array.attrs:
         low, high = array.attrs["limits"]
         return float(low), float(high)
-    if color == "mean" and (only := nero_plots.rounding_scale(array, values)):
+    if color == "mean" and (only := nero_plots.plotted_rounding_scale(array, values)):
         return only
     finite = values[np.isfinite(values)]
     if not finite.size:
@@ -262,7 +266,7 @@ def _color_in_words(array: xr.DataArray, color: str) -> str:
     return color
 
 
-def _label_and_frame_map(axes: Axes, array: xr.DataArray, frame: Array) -> None:
+def _set_embedding_map_axes(axes: Axes, array: xr.DataArray, frame: Array) -> None:
     """Label the components and set the same frame for every map; their scale has no unit."""
     method = _NAMES.get(array.attrs.get("method", ""), "component")
     low, high = np.nanmin(frame, axis=0), np.nanmax(frame, axis=0)
@@ -285,11 +289,13 @@ def _left_and_right(glyphs: list[_Glyph], places: Array) -> tuple[list[_Glyph], 
     return across[:half], across[half:]
 
 
-def _draw_glyph_on_map(axes: Axes, glyph: _Glyph, model: str, orbit: Orbit, color: str) -> None:
+def _draw_glyph_on_map(
+    axes: Axes, glyph: _Glyph, model: str, orbit: DrawnOrbit, color: str
+) -> None:
     """Draw a small orbit without text."""
     layout = LAYOUTS[orbit.kind]
     values = glyph.values.get(model, glyph.values[""])
-    if isinstance(layout, Curves):
+    if isinstance(layout, CurveLayout):
         layout.prepare(axes, orbit, True)
         layout.draw(axes, orbit, values, color, "-").set(linewidth=1.0, markersize=0)
     else:

@@ -15,7 +15,7 @@ from .._text import plain
 from ..errors import InputError, check_name
 from ..tasks import quantity_rounding
 from . import style
-from ._orbit_layouts import LAYOUTS, Orbit
+from ._orbit_layouts import LAYOUTS, DrawnOrbit
 from ._panel_sheets import Panel, Sheet, draw_sheet
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def aggregate(
     """Draw averages over samples along the orbit, one small plot for each group of samples.
 
     The layout of the group selects the kind: a polar plot (circle), heat map (plane), three polar
-    heat maps (slices), a ball of colored rotation vectors, a line, or tiles. Curves of several
+    heat maps (slices), a ball of colored rotation vectors, a line, or tiles. CurveLayout of several
     models share a plot; colored layouts have a panel for each model.
 
     Args:
@@ -185,7 +185,7 @@ def plotted_values(array: xr.DataArray, dim: str) -> list[Any]:
 
 def plotted_orbit(
     array: xr.DataArray, limits: tuple[float, float] | None, prefix: str = ""
-) -> Orbit:
+) -> DrawnOrbit:
     """Return the description of an orbit from the attributes of an array."""
     about = array.attrs
     coords = {
@@ -198,9 +198,9 @@ def plotted_orbit(
     if "higher_is_better" in about:
         better = " (higher is better)" if about["higher_is_better"] else " (lower is better)"
     size = array.sizes["element"]
-    if limits is None and (only := rounding_scale(array, array.values)):
+    if limits is None and (only := plotted_rounding_scale(array, array.values)):
         limits, better = only, " (lower is better; equal up to rounding)"
-    return Orbit(
+    return DrawnOrbit(
         kind=about["layout"],
         index=np.asarray(about.get("layout_index", range(size)), int),
         axes={key: np.asarray(entry) for key, entry in about.get("layout_axes", {}).items()},
@@ -209,7 +209,7 @@ def plotted_orbit(
         meaning=meaning,
         better=better,
         limits=_plot_limits(array, limits),
-        band=about.get("band", Orbit.band),
+        band=about.get("band", DrawnOrbit.band),
     )
 
 
@@ -228,7 +228,7 @@ def _plot_limits(array: xr.DataArray, given: tuple[float, float] | None) -> tupl
     return min(0.0, float(finite.min())), max(0.0, float(finite.max()))
 
 
-def rounding_scale(array: xr.DataArray, values: Array) -> tuple[float, float] | None:
+def plotted_rounding_scale(array: xr.DataArray, values: Array) -> tuple[float, float] | None:
     """Return a scale on which rounding has one color, if values `[model, ...]` are no more."""
     about = array.attrs
     usual = quantity_rounding(about.get("units", ""), about.get("higher_is_better"))

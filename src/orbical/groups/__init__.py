@@ -12,7 +12,15 @@ from . import plane, point_groups, space, value_groups
 from .charts import Chart, chart_of, register_chart
 from .group import PLACES, Elements, Group, Layout
 from .group_names import CATALOG, as_group, groups_moving, parse, register
-from .group_parts import OF_OUTPUTS, PARTS, Array, Part, homogeneous, register_part, signed_columns
+from .group_parts import (
+    OF_OUTPUTS,
+    PARTS,
+    Array,
+    Part,
+    homogeneous,
+    parsed_columns_part,
+    register_part,
+)
 from .making import identity_of, plane_turns, product
 from .own_groups import from_matrices, from_parts, with_classes
 from .plane import *

@@ -210,7 +210,7 @@ class Group(Elements):
         """The shortest names of four digits or more that all differ, if there are any."""
         for digits in range(4, 17):
             names = [
-                _group_element_in_words(
+                _group_element_name(
                     {key: values[index] for key, values in self.coords.items()}, digits
                 )
                 or f"element {index}"
@@ -254,12 +254,12 @@ _WORDS = {"inversion": "inversion", "time": "reversed"}
 """What a coordinate of -1 says; one of 1 says nothing."""
 
 
-def _group_element_in_words(coords: Mapping[str, Any], digits: int) -> str:
+def _group_element_name(coords: Mapping[str, Any], digits: int) -> str:
     """Return an element in words, nothing without coordinates.
 
-    >>> _group_element_in_words({"rx": 0.0, "ry": 0.0, "rz": -90.0, "inversion": -1.0}, 4)
+    >>> _group_element_name({"rx": 0.0, "ry": 0.0, "rz": -90.0, "inversion": -1.0}, 4)
     '90° about (0.00, 0.00, -1.00), inversion'
-    >>> _group_element_in_words({"inversion": 1.0}, 4)
+    >>> _group_element_name({"inversion": 1.0}, 4)
     'identity'
     """
     words, others = [], dict(coords)

@@ -16,7 +16,7 @@ Constructor = TypeVar("Constructor", bound=Callable[..., Group])
 
 
 @dataclass(frozen=True)
-class Entry:
+class NamedGroup:
     """A group that text can name: its constructor, and a text that makes one to show."""
 
     make: Callable[..., Group]
@@ -37,7 +37,7 @@ class Entry:
         return inspect.cleandoc(self.make.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
 
 
-CATALOG: dict[str, Entry] = {}
+CATALOG: dict[str, NamedGroup] = {}
 
 
 def register(example: str = "") -> Callable[[Constructor], Constructor]:
@@ -69,7 +69,7 @@ def register(example: str = "") -> Callable[[Constructor], Constructor]:
         own = __name__.rpartition(".")[0]
         if name in CATALOG and CATALOG[name].make.__module__.startswith(own):
             raise InputError("register", "a new name", f"{name!r}, a group of orbical")
-        CATALOG[name] = Entry(make, example or name)
+        CATALOG[name] = NamedGroup(make, example or name)
         return make
 
     return named

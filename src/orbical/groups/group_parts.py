@@ -68,7 +68,9 @@ class Part:
         A homography is the same map in any multiple; the last entry is made 1. Shifts have a
         length in `unit`.
         """
-        return replace(cls._products(_scaled, moves), reach=lambda part: _reach_of_maps(part, unit))
+        return replace(
+            cls._products(_scaled, moves), reach=lambda part: _matrix_part_reach(part, unit)
+        )
 
     @classmethod
     def cells(cls, moves: str = "") -> Part:
@@ -95,17 +97,17 @@ class Part:
         """
 
         def compose(second: Array, first: Array) -> Array:
-            names = np.union1d(signed_columns(second)[0], signed_columns(first)[0])
+            names = np.union1d(parsed_columns_part(second)[0], parsed_columns_part(first)[0])
             (outer, sign), (inner, before) = (_widened(part, names) for part in (second, first))
             source = np.take_along_axis(inner, outer, 1)
             return _words(names, source, sign * np.take_along_axis(before, outer, 1))
 
         def inverse(part: Array) -> Array:
-            names, source, sign = signed_columns(part)
+            names, source, sign = parsed_columns_part(part)
             back = np.argsort(source, axis=1)
             return _words(names, back, np.take_along_axis(sign, back, 1))
 
-        return cls(compose, inverse, lambda part: signed_columns(part)[0][None], moves)
+        return cls(compose, inverse, lambda part: parsed_columns_part(part)[0][None], moves)
 
     @classmethod
     def factors(cls, moves: str = "") -> Part:
@@ -127,10 +129,10 @@ class Part:
         )
 
 
-def signed_columns(part: Array) -> tuple[Array, Array, Array]:
+def parsed_columns_part(part: Array) -> tuple[Array, Array, Array]:
     """Return the names `[n]` of columns, the source of each and its sign, `[K, n]`.
 
-    >>> names, source, sign = signed_columns(np.array([["x", "y"], ["-y", "x"]]))
+    >>> names, source, sign = parsed_columns_part(np.array([["x", "y"], ["-y", "x"]]))
     >>> names.tolist(), source.tolist(), sign.tolist()
     (['x', 'y'], [[0, 1], [1, 0]], [[1.0, 1.0], [-1.0, 1.0]])
     """
@@ -143,7 +145,7 @@ def signed_columns(part: Array) -> tuple[Array, Array, Array]:
 
 def _widened(part: Array, names: Array) -> tuple[Array, Array]:
     """Return sources and signs of all names, `[K, n]`."""
-    own, source, sign = signed_columns(part)
+    own, source, sign = parsed_columns_part(part)
     places = np.searchsorted(names, own)
     sources = np.tile(np.arange(len(names)), (len(part), 1))
     signs = np.ones(sources.shape)
@@ -160,7 +162,7 @@ def _ratio(factors: Array) -> Reach:
     return (np.maximum(factors, 1 / factors), "×") if (factors > 0).all() else None
 
 
-def _reach_of_maps(maps: Array, unit: str) -> Reach:
+def _matrix_part_reach(maps: Array, unit: str) -> Reach:
     """Return the angles, lengths or ratios of maps that are all rotations, shifts or scalings."""
     linear, shift = maps[:, :-1, :-1], maps[:, :-1, -1]
     dimension = linear.shape[-1]

@@ -114,7 +114,7 @@ def distinct_elements(elements: Elements) -> tuple[Array, Array]:
     return first[order], np.argsort(order)[same.reshape(-1)]
 
 
-def _is_exact_on_grid(parts: Mapping[str, Array]) -> bool:
+def _made_group_fits_grid(parts: Mapping[str, Array]) -> bool:
     """Check whether every element permutes the axes of plane and space, up to signs, unshifted."""
     for matrices in (parts[name] for name in DIMENSIONS if name in parts):
         size = np.abs(matrices)
@@ -142,7 +142,7 @@ def make_group(
     count = len(next(iter(parts.values()))) if parts else 1
     facts["weights"] = np.full(count, 1 / count) if weights is None else weights / weights.sum()
     facts.setdefault("layout", Layout("tiles", np.arange(count)[None]))
-    group = Group(parts, count, _is_exact_on_grid(parts), spec, closed=closed, **facts)
+    group = Group(parts, count, _made_group_fits_grid(parts), spec, closed=closed, **facts)
     trivial = {name: group_part(name).neutral(part) for name, part in parts.items()}
     identity = int(group.index_of(Elements(trivial, 1))[0])
     if identity < 0:

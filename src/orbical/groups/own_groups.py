@@ -209,7 +209,8 @@ def with_classes(
     """
     pairs = {
         element: {
-            _own_class(old, classes): _own_class(new, classes) for old, new in exchanged.items()
+            _class_of_own_group(old, classes): _class_of_own_group(new, classes)
+            for old, new in exchanged.items()
         }
         for element, exchanged in moves.items()
     }
@@ -257,7 +258,7 @@ def _contradiction_of_own_group(group: Group, orders: Array) -> str:
     return "representation: exchanges of classes do not multiply as the elements do"
 
 
-def _own_class(given: Any, classes: Sequence[str] | None) -> int:
+def _class_of_own_group(given: Any, classes: Sequence[str] | None) -> int:
     if classes is not None and str(given) in classes:
         return classes.index(str(given))
     if str(given).isdigit() and (classes is None or int(given) < len(classes)):

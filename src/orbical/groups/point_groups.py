@@ -211,7 +211,7 @@ def _point_group_symbol(turn: _Turn, improper: bool) -> str:
     else:
         sign, about = "-" if backwards else "+", f"{'-' if improper else ''}{order}"
     several = f"^{steps}" if steps > 1 else ""
-    return f"{about}{several}{sign} [{_axis(-np.array(direction))}]"
+    return f"{about}{several}{sign} [{_axis_of_point_group(-np.array(direction))}]"
 
 
 def _operation_in_words(symbol: str) -> str:
@@ -240,10 +240,10 @@ def spoken_name(group: Group, index: int) -> str:
     return group.name(index)
 
 
-def _axis(direction: Array) -> str:
+def _axis_of_point_group(direction: Array) -> str:
     """Write a direction: as `1-10` where its entries are equal, otherwise as decimals.
 
-    >>> _axis(np.array([0.70710678, -0.70710678, 0]))
+    >>> _axis_of_point_group(np.array([0.70710678, -0.70710678, 0]))
     '1-10'
     """
     whole = direction / np.abs(direction).max()

@@ -15,7 +15,7 @@ from ..tasks import Task
 
 
 @dataclass(eq=False)
-class OrbitScores:
+class CallbackScores:
     """What the callbacks share: a sample, and the scores of a model along its orbits.
 
     All arguments are checked at once, since a callback is first used after an epoch of training.
@@ -33,7 +33,7 @@ class OrbitScores:
         if self.every_n_epochs < 1:
             raise InputError("every_n_epochs", "a whole number >= 1", self.every_n_epochs)
         from ..data import Samples
-        from ..scanning import checked_data
+        from ..scanning import checked_recipe_data
         from ..tasks import as_task
 
         self.group, self.task = as_group(self.group), as_task(self.task)
@@ -41,7 +41,7 @@ class OrbitScores:
         samples = Samples(taken, self.task.names(taken))
         samples.source.check()
         self.task = self.task.for_inputs(samples.first(1)[0], samples.source.action)
-        _, target, _ = checked_data(samples, self.group, self.task)
+        _, target, _ = checked_recipe_data(samples, self.group, self.task)
         kinds = _kinds(self.task, labeled=target is not None)
         if self.measures is None:
             self.measures = ["ece"] if "pair" in kinds else []

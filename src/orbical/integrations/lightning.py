@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import MissingExtra
-from ._scores import OrbitScores
+from ._scores import CallbackScores
 
 try:
     from lightning.pytorch import Callback
@@ -17,7 +17,7 @@ __all__ = ["OrbitCallback"]
 
 
 @dataclass(eq=False)
-class OrbitCallback(OrbitScores, Callback):  # type: ignore[misc, unused-ignore]
+class OrbitCallback(CallbackScores, Callback):  # type: ignore[misc, unused-ignore]
     """Log accuracy, confidence and calibration along the orbit after each training epoch.
 
     The sample is scanned in memory on the module's device; with several processes by all of them,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import MissingExtra
-from ._scores import OrbitScores
+from ._scores import CallbackScores
 
 try:
     from transformers import TrainerCallback
@@ -17,7 +17,7 @@ __all__ = ["OrbitCallback"]
 
 
 @dataclass(eq=False, kw_only=True)
-class OrbitCallback(OrbitScores, TrainerCallback):  # type: ignore[misc, unused-ignore]
+class OrbitCallback(CallbackScores, TrainerCallback):  # type: ignore[misc, unused-ignore]
     """Log accuracy, confidence and calibration along the orbit after each training epoch.
 
     A callback of transformers does not know its trainer, so add it afterwards:

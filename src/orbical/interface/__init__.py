@@ -144,7 +144,7 @@ def open_session(
     else:
         scans = {}
         for one in scan if isinstance(scan, list | tuple) else [scan]:
-            for name, found in found_scans(as_path("scan", one)).items():
+            for name, found in scans_for_interface(as_path("scan", one)).items():
                 scans[f"{one}" if name in scans else name] = found
     if models is not None and not isinstance(models, Mapping):
         first = next(one for one in scans.values() if isinstance(one, Scan))
@@ -200,14 +200,14 @@ def tag(scan: Scan | str | Path, name: str, samples: Any) -> None:
         >>> tags("run.zarr").sel(tag="blurred").values.nonzero()  # doctest: +SKIP
         (array([ 3, 17]),)
     """
-    from .selection import mask_of_samples
+    from .selection import selected_mask
     from .session.saved_lists import tag as save
 
     view = open_session(scan).scan_view()
-    save(view, name, mask_of_samples(samples, view.samples))
+    save(view, name, selected_mask(samples, view.samples))
 
 
-def found_scans(folder: Path) -> dict[str, Scan | StoreError]:
+def scans_for_interface(folder: Path) -> dict[str, Scan | StoreError]:
     """Open the scan in a folder, or every scan in it, by name; of one that is damaged, why.
 
     Stores of other programs are left out.

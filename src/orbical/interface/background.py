@@ -24,13 +24,13 @@ GRACE_S = 2.0
 _RUNNING: set[Future[object]] = set()
 
 
-class DaemonPool(Executor):
+class BackgroundPool(Executor):
     """A thread pool that does not delay the end of the program.
 
     Python's own pool waits for running tasks at exit, so that a map of many samples or a model that
     hangs would block Ctrl-C. Threads are started when they are needed.
 
-    >>> pool = DaemonPool(2, "adders")
+    >>> pool = BackgroundPool(2, "adders")
     >>> pool.submit(pow, 2, 5).result(5)
     32
     >>> pool.shutdown()
@@ -115,7 +115,7 @@ def _wait_for_tasks() -> bool:
     return not wait({*_RUNNING}, GRACE_S).not_done
 
 
-def leave_process(status: int = 0) -> None:
+def exit_despite_background(status: int = 0) -> None:
     """End a command although tasks run that do not end, before Python aborts in one of them."""
     try:
         ended = _wait_for_tasks()
@@ -182,7 +182,7 @@ class AsyncRequestQueue:
         return lambda: self._newest.get(kind) is not message
 
 
-async def frames_from(pool: DaemonPool, frames: Iterator[bytes]) -> AsyncIterator[bytes]:
+async def frames_from(pool: BackgroundPool, frames: Iterator[bytes]) -> AsyncIterator[bytes]:
     """Yield frames that are made one after the other in a thread of a pool."""
     loop = asyncio.get_running_loop()
     while (frame := await loop.run_in_executor(pool, next, frames, None)) is not None:
@@ -204,7 +204,7 @@ class ThreadedRequestQueue:
             send(frame)
 
         self._loop = asyncio.new_event_loop()
-        self._pool = DaemonPool(WORKERS, "orbical widget")
+        self._pool = BackgroundPool(WORKERS, "orbical widget")
         self._queue = AsyncRequestQueue(
             lambda message, outdated: frames_from(self._pool, answer(message, outdated)), deliver
         )
@@ -234,10 +234,10 @@ class Stopped(OrbicalError):
     """Long work was stopped by the reader."""
 
 
-class Progress:
+class BackgroundProgress:
     """How far a computation is, told by its thread and read by another.
 
-    >>> progress = Progress()
+    >>> progress = BackgroundProgress()
     >>> progress.tell(0.5, "half")
     >>> about, arrays = progress.news()
     >>> about["progress"], about["note"], arrays
@@ -304,10 +304,10 @@ class Progress:
         return {**about, "progress": share, "seconds_left": left, "note": self._note}, arrays
 
 
-def progress_of(message: Mapping[str, object]) -> Progress:
+def progress_of(message: Mapping[str, object]) -> BackgroundProgress:
     """Return the progress of a request; one that nobody reads, if it has none."""
     found = message.get("progress")
-    return found if isinstance(found, Progress) else Progress()
+    return found if isinstance(found, BackgroundProgress) else BackgroundProgress()
 
 
 def yield_to_readers() -> None:

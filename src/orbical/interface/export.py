@@ -14,7 +14,7 @@ from .._imports_and_paths import import_extra
 from .._text import csv_text
 from ..errors import check_name
 from ..store import Json
-from .background import Progress
+from .background import BackgroundProgress
 from .reports.writing import report_page
 from .session.filter_columns import filter_column_values, sample_columns
 from .session.input_pictures import thumbnails
@@ -23,7 +23,7 @@ from .session.sample_views import sample
 from .session.saved_lists import tagged
 from .session.scan_view import ScanView
 from .session.subset_curves import aggregate
-from .session.subset_request import Answer, Request
+from .session.subset_request import Answer, SubsetRequest
 
 Array = np.ndarray
 REPORT_STEPS = 7
@@ -32,7 +32,7 @@ File = tuple[str, str, bytes]
 """The name, type and content of a file."""
 
 
-def exported(request: Request) -> Answer:
+def exported(request: SubsetRequest) -> Answer:
     """Answer a request for a file."""
     what = request.message.get("what")
     check_name("what", what, FILES)
@@ -45,7 +45,7 @@ def available_exports() -> list[str]:
     return [name for name in FILES if name != "parquet" or find_spec("pyarrow") is not None]
 
 
-def csv(request: Request) -> File:
+def csv(request: SubsetRequest) -> File:
     """Write the metric at every element, for the subset with its interval and for the sample.
 
     One row for each element with its coordinates. Each model shown has the columns
@@ -72,13 +72,13 @@ def _shown(value: object) -> Any:
     return value
 
 
-def indices(request: Request) -> File:
+def indices(request: SubsetRequest) -> File:
     """Write the indices of the samples in the subset, one per line."""
     text = "".join(f"{one}\n" for one in np.flatnonzero(request.subset.members))
     return f"{request.view.name}-samples.txt", "text/plain", text.encode()
 
 
-def parquet(request: Request) -> File:
+def parquet(request: SubsetRequest) -> File:
     """Write one row for each sample of the subset, for other tools (extra `parquet`).
 
     Columns: `sample`; `name` if samples have names; `label` if there are labels, and `class`, its
@@ -114,7 +114,7 @@ def parquet(request: Request) -> File:
             columns[f"invariance_gap_{name}"] = gap[model, chosen].astype(np.float32)
     xy = sample_map(request).xy
     columns |= {"x": xy[chosen, 0], "y": xy[chosen, 1]}
-    if (pictures := _pictures(view, chosen, request.progress)) is not None:
+    if (pictures := _exported_pictures(view, chosen, request.progress)) is not None:
         columns["image"] = pictures
     facts = {"group": view.group.spec, "score": view.scan.record.score.meaning}
     facts |= {"reference": request.reference, "map": request.selection.method}
@@ -124,7 +124,9 @@ def parquet(request: Request) -> File:
     return f"{view.name}.parquet", "application/vnd.apache.parquet", held.getvalue()
 
 
-def _pictures(view: ScanView, samples: Array, progress: Progress) -> list[Json] | None:
+def _exported_pictures(
+    view: ScanView, samples: Array, progress: BackgroundProgress
+) -> list[Json] | None:
     """Return thumbnails as other tools expect them: `{"bytes": PNG, "path": None}` each."""
     if not len(samples) or thumbnails(view, [int(samples[0])]) is None:
         return None
@@ -145,7 +147,7 @@ def _png(picture: Array | None) -> bytes:
     return held.getvalue()
 
 
-def _report(request: Request) -> File:
+def _report(request: SubsetRequest) -> File:
     steps = itertools.count()
 
     def advance(work: str) -> None:
@@ -155,7 +157,7 @@ def _report(request: Request) -> File:
     return f"{request.view.name}.html", "text/html", text.encode()
 
 
-FILES: dict[str, Callable[[Request], File]] = {
+FILES: dict[str, Callable[[SubsetRequest], File]] = {
     "csv": csv,
     "indices": indices,
     "parquet": parquet,

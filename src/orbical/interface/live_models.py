@@ -23,10 +23,10 @@ from ..data import Samples, as_preprocessing, recorded_preprocessing
 from ..errors import InputError, ModelError, OrbicalError
 from ..groups import Elements
 from ..predictors import Predictor, as_predictor
-from ..scanning import Sweep, describe_data, errors_in_pass, plain_setting
+from ..scanning import Sweep, describe_data, described_setting, errors_in_pass
 from ..store import ModelEntry, Scan
 from ..tasks import Reader, Task
-from .background import DaemonPool, model_result_within
+from .background import BackgroundPool, model_result_within
 from .orbit_positions import OrbitLocator
 
 Array = np.ndarray
@@ -50,7 +50,7 @@ class LiveAnswer:
 
 
 @dataclass(frozen=True)
-class Extras:
+class LiveExtras:
     """What a user passes beside a scan.
 
     Attributes:
@@ -75,7 +75,7 @@ class Extras:
     worst: object = None
     names: Sequence[str] | None = None
 
-    def of(self, scan: Scan) -> Extras:
+    def of(self, scan: Scan) -> LiveExtras:
         """Return them with the models of one scan only."""
         own = {name: model for name, model in self.models.items() if name in scan.models}
         return replace(self, models=own)
@@ -91,7 +91,7 @@ class LiveModels:
     """
 
     def __init__(
-        self, scan: Scan, row: Callable[[str, int, int | None], Array], extras: Extras
+        self, scan: Scan, row: Callable[[str, int, int | None], Array], extras: LiveExtras
     ) -> None:
         self.scan, self._row, self.patience_s = scan, row, PATIENCE_S
         self.locator = OrbitLocator(scan.group)
@@ -105,7 +105,7 @@ class LiveModels:
         self.task = self._find_task(extras.task, extras.read)
         self.data = None if extras.data is None else self._taken(extras.data)
         self.action = self._find_action() if self.task is None else self.task.input
-        self._workers: dict[str, DaemonPool] = {}
+        self._workers: dict[str, BackgroundPool] = {}
         self._sweeps: dict[tuple[str, torch.device], Sweep] = {}
         self._starting = threading.Lock()
         self._libraries = ThreadpoolController()
@@ -222,10 +222,10 @@ class LiveModels:
             willing = [name for name in willing if not answers[name].error]
             start, size = start + size, int(max(1, min(BATCH, 2 * size, BATCH_S / max(took, 1e-6))))
 
-    def _worker(self, name: str) -> DaemonPool:
+    def _worker(self, name: str) -> BackgroundPool:
         with self._starting:
             if name not in self._workers:
-                self._workers[name] = DaemonPool(1, f"model {name}")
+                self._workers[name] = BackgroundPool(1, f"model {name}")
             return self._workers[name]
 
     def _answer(
@@ -312,7 +312,7 @@ class LiveModels:
 
     def _find_task(self, task: Task | None, read: Reader | None) -> Task | None:
         if task is not None:
-            if plain_setting(task.describe()) != asdict(self.scan.record.task):
+            if described_setting(task.describe()) != asdict(self.scan.record.task):
                 self.warnings.append("the task passed differs from that of the scan")
             return task
         described = self.scan.record.task

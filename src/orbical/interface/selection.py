@@ -74,7 +74,7 @@ def set_name(name: str, value: object) -> str:
     return value
 
 
-def _one_of(*known: str) -> Any:
+def _selection_choice(*known: str) -> Any:
     """Return a field with one of these values, by default the first."""
 
     def read(name: str, value: object) -> str:
@@ -104,7 +104,7 @@ def _number(name: str, value: Any) -> float:
     return float(value)
 
 
-def _several_selected(kind: _Kind, most: int, separator: str = ",") -> _Kind:
+def _selection_list(kind: _Kind, most: int, separator: str = ",") -> _Kind:
     def read(name: str, value: object) -> tuple[Any, ...]:
         if not isinstance(value, list | tuple) or len(value) > most:
             raise _expected(name, f"a list of at most {most}", value)
@@ -125,7 +125,7 @@ def _corner(name: str, value: object) -> tuple[float, float]:
 def _clause(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise _expected(name, "clauses", value)
-    Clause.parse(value)
+    SelectionClause.parse(value)
     return value
 
 
@@ -199,35 +199,33 @@ class Selection:
     """
 
     scan: str = _kept(_TEXT, "")
-    models: tuple[str, ...] = _kept(_several_selected(_TEXT, 256), ())
+    models: tuple[str, ...] = _kept(_selection_list(_TEXT, 256), ())
     metric: str = _kept(_TEXT, "")
-    reference: str = _one_of("truth", "consensus", "both")
-    filter: tuple[str, ...] = _kept(
-        replace(_several_selected(_CLAUSE, 64, ";"), write=";".join), ()
-    )
+    reference: str = _selection_choice("truth", "consensus", "both")
+    filter: tuple[str, ...] = _kept(replace(_selection_list(_CLAUSE, 64, ";"), write=";".join), ())
     subset: str = _kept(_SET, "")
     method: str = _kept(_TEXT, "pca")
     of: str = _kept(_TEXT, "")
     color: str = _kept(_TEXT, "mean")
     order: str = _kept(_TEXT, "worst")
-    listing: str = _one_of("list", "grid")
+    listing: str = _selection_choice("list", "grid")
     sample: int = _kept(_WHOLE, 0)
     element: int = _kept(_WHOLE, -1)
-    position: tuple[float, ...] = _kept(_several_selected(_NUMBER, 3), ())
-    slices: tuple[int, ...] = _kept(_several_selected(_WHOLE, 3), ())
-    scope: str = _one_of("element", "orbit")
+    position: tuple[float, ...] = _kept(_selection_list(_NUMBER, 3), ())
+    slices: tuple[int, ...] = _kept(_selection_list(_WHOLE, 3), ())
+    scope: str = _selection_choice("element", "orbit")
     dense: bool = _kept(_FLAG, False)
-    pins: tuple[int, ...] = _kept(_several_selected(_WHOLE, MOST_PINS), ())
+    pins: tuple[int, ...] = _kept(_selection_list(_WHOLE, MOST_PINS), ())
     stage: str = _kept(_TEXT, "")
-    show: str = _one_of("mean", "spread", "classes", "runs")
+    show: str = _selection_choice("mean", "spread", "classes", "runs")
     by: str = _kept(_TEXT, "")
-    quantile: str = _one_of("", "5", "25", "50", "75", "95")
-    runs: str = _one_of("curves", "difference")
+    quantile: str = _selection_choice("", "5", "25", "50", "75", "95")
+    runs: str = _selection_choice("curves", "difference")
     against: str = _kept(_TEXT, "")
-    answers: str = _one_of("reliability", "confusion", "sets", "regions")
-    marks: str = _one_of("points", "glyphs")
-    scale: str = _one_of("fit", "full")
-    shape: str = _one_of("circle", "line")
+    answers: str = _selection_choice("reliability", "confusion", "sets", "regions")
+    marks: str = _selection_choice("points", "glyphs")
+    scale: str = _selection_choice("fit", "full")
+    shape: str = _selection_choice("circle", "line")
 
     @classmethod
     def from_json(cls, given: object) -> Selection:
@@ -273,7 +271,7 @@ _FIELDS: dict[str, _Kind] = {
 }
 
 
-def mask_of_samples(given: object, samples: int) -> np.ndarray:
+def selected_mask(given: object, samples: int) -> np.ndarray:
     """Read samples given by their indices, or as a mask of all of them, as a mask `[N]`."""
     chosen = np.asarray(given)
     if chosen.dtype == bool and chosen.shape == (samples,):
@@ -290,7 +288,7 @@ def mask_of_samples(given: object, samples: int) -> np.ndarray:
 def selected_polygon(value: object) -> tuple[tuple[float, float], ...]:
     """Read the corners of a polygon, at least three."""
     corners: tuple[tuple[float, float], ...]
-    corners = _several_selected(_Kind(_corner, str), MOST_VERTICES).read("polygon", value)
+    corners = _selection_list(_Kind(_corner, str), MOST_VERTICES).read("polygon", value)
     if len(corners) < 3:
         raise _expected("polygon", f"3 to {MOST_VERTICES} corners", value)
     return corners
@@ -298,7 +296,7 @@ def selected_polygon(value: object) -> tuple[tuple[float, float], ...]:
 
 def sample_numbers_of_request(value: object) -> tuple[int, ...]:
     """Read the samples of a request, at least one."""
-    numbers: tuple[int, ...] = _several_selected(_WHOLE, MOST_SAMPLES).read("samples", value)
+    numbers: tuple[int, ...] = _selection_list(_WHOLE, MOST_SAMPLES).read("samples", value)
     if not numbers:
         raise _expected("samples", f"1 to {MOST_SAMPLES}", value)
     return numbers
@@ -309,7 +307,7 @@ _RANGE = ".."
 
 
 @dataclass(frozen=True)
-class Clause:
+class SelectionClause:
     """A column and what is kept of it: a range of numbers, or some values.
 
     Attributes:
@@ -321,9 +319,9 @@ class Clause:
         values: The values kept; None for a range.
 
     Example:
-        >>> Clause.parse("label:6,9").values
+        >>> SelectionClause.parse("label:6,9").values
         ('6', '9')
-        >>> str(Clause("confidence", "plain", low=0.5))
+        >>> str(SelectionClause("confidence", "plain", low=0.5))
         'confidence@plain:0.5..'
     """
 
@@ -334,7 +332,7 @@ class Clause:
     values: tuple[str, ...] | None = None
 
     @classmethod
-    def parse(cls, text: str) -> Clause:
+    def parse(cls, text: str) -> SelectionClause:
         """Read a clause; raise an `InputError` if it is malformed."""
         owner, colon, kept = text.partition(":")
         column, at, model = owner.partition("@")
@@ -364,7 +362,7 @@ def labels_alone(filters: Iterable[str]) -> tuple[int, ...] | None:
     >>> labels_alone(["label:6,9"]), labels_alone(["label:6", "gap:0.."]), labels_alone([])
     ((6, 9), None, None)
     """
-    clauses = [Clause.parse(text) for text in filters]
+    clauses = [SelectionClause.parse(text) for text in filters]
     if len(clauses) != 1 or clauses[0].column != "label" or clauses[0].values is None:
         return None
     return tuple(int(value) for value in clauses[0].values if value.isdigit())

@@ -21,7 +21,7 @@ from typing import Any
 from ..errors import InputError
 from ..store import Json
 from .access import HEADERS, AccessGuard, Address, check_host, is_loopback
-from .background import STOP, AsyncRequestQueue, DaemonPool, frames_from, yield_to_readers
+from .background import STOP, AsyncRequestQueue, BackgroundPool, frames_from, yield_to_readers
 from .bundling import page_files
 from .session import KINDS, Session
 
@@ -91,9 +91,9 @@ class Server:
         session.link = address.ticket
         self.files = page_files()
         self.clients = 0
-        self._pool = DaemonPool(THREADS, "answers")
-        self._live = DaemonPool(LIVE_THREADS, "live answers")
-        self._patient = DaemonPool(len(PATIENT_KINDS), "patient answers", yield_to_readers)
+        self._pool = BackgroundPool(THREADS, "answers")
+        self._live = BackgroundPool(LIVE_THREADS, "live answers")
+        self._patient = BackgroundPool(len(PATIENT_KINDS), "patient answers", yield_to_readers)
         self._pools = dict.fromkeys(LIVE_KINDS, self._live)
         self._pools |= dict.fromkeys(PATIENT_KINDS, self._patient)
         self._launch: tempfile.TemporaryDirectory[str] | None = None

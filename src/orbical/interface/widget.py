@@ -20,9 +20,9 @@ from ..errors import MissingExtra
 from ..groups import PLACES
 from .background import STOP, ThreadedRequestQueue
 from .bundling import bundle, web_sources, web_style
-from .selection import Selection, mask_of_samples
+from .selection import Selection, selected_mask
 from .session import KINDS, Session
-from .session.subset_request import Request, keep_set
+from .session.subset_request import SubsetRequest, keep_set
 from .wire import as_base64
 
 __all__ = ["widget"]
@@ -77,7 +77,7 @@ class WidgetSelection(Selection):
     @classmethod
     def looked_up(cls, session: Session, selection: Selection) -> WidgetSelection:
         """Look up the samples and the position of a selection."""
-        request = Request(session.scan_view(selection.scan), selection)
+        request = SubsetRequest(session.scan_view(selection.scan), selection)
         coords = request.view.group.coords
         at = selection.position or [values[request.element].item() for values in coords.values()]
         place = dict(zip(coords, at, strict=False))
@@ -85,7 +85,7 @@ class WidgetSelection(Selection):
         return cls(**vars(selection), samples=samples, place=place)
 
 
-def changed(session: Session, now: Selection, given: Any) -> Selection:
+def changed_widget_selection(session: Session, now: Selection, given: Any) -> Selection:
     """Return a selection after a change: another one, samples of the subset, or some fields."""
     if isinstance(given, Selection):
         fields = {field.name: getattr(given, field.name) for field in dataclasses.fields(Selection)}
@@ -93,10 +93,10 @@ def changed(session: Session, now: Selection, given: Any) -> Selection:
     fields = dict(given) if isinstance(given, Mapping) else {"samples": given}
     view = session.scan_view(fields.get("scan", now.scan))
     if "samples" in fields:
-        mask = mask_of_samples(fields.pop("samples"), view.samples)
+        mask = selected_mask(fields.pop("samples"), view.samples)
         fields = {"subset": keep_set(view, mask), "filter": (), **fields}
     made = Selection.from_json({**vars(now), **fields})
-    request = Request(view, made)
+    request = SubsetRequest(view, made)
     _ = request.sample, request.element, request.metric, request.models  # refuse what is not there
     return made
 
@@ -134,7 +134,7 @@ def _widget_class() -> Any:
         @selection.setter
         def selection(self, given: Any) -> None:
             now = Selection.from_fragment(self.fragment)
-            self.fragment = changed(self.session, now, given).to_fragment()
+            self.fragment = changed_widget_selection(self.session, now, given).to_fragment()
 
         def _receive(self, _: Any, content: Any, buffers: Any) -> None:
             self._fallback.fold()

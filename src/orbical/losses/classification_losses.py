@@ -22,25 +22,25 @@ from .._arrays import (
     ArrayLike,
     as_array,
     as_floating,
+    as_label_array,
     both_classes,
     can_inspect_array,
     check_label_range,
-    label_array_of,
     warn_of_probabilities,
 )
 from ..calibration import (
     Formula,
-    avuc_with_slope,
-    can_fuse,
+    can_fuse_gradient,
     check_weights,
+    cumulative_esd_softened,
     differentiable,
     esd_with_slope,
     fixed_bins_with_slope,
     mmce_with_slope,
     sb_ece_with_slope,
-    softened_cumulative,
+    soft_avuc_with_slope,
     softmax,
-    weights_of,
+    unchecked_sample_weights,
     without_ignored,
 )
 from ..errors import InputError, number_of_bins, real_number
@@ -60,7 +60,7 @@ _KERNELS = {
     mmce_with_slope: "launch_triton_mmce",
     sb_ece_with_slope: "launch_triton_sb_ece",
     fixed_bins_with_slope: "launch_triton_ece",
-    avuc_with_slope: "launch_triton_s_avuc",
+    soft_avuc_with_slope: "launch_triton_s_avuc",
 }
 """The function of `_triton_kernels` for each formula."""
 
@@ -77,7 +77,7 @@ def _loss_gradient_by_logits(
         )
         return found
     shares = softmax(scores)
-    if formula is not avuc_with_slope:  # of the confidence: the gradient is `c (1_k - p)`
+    if formula is not soft_avuc_with_slope:  # of the confidence: the gradient is `c (1_k - p)`
         confidence, predicted = shares.max(-1)
         value, slope = formula(confidence, predicted == truth, mass, *settings)
         pull = (slope * confidence).unsqueeze(1)
@@ -95,7 +95,7 @@ def _has_kernel(
     scores: Tensor, mass: Tensor | None, formula: Formula, settings: tuple[Any, ...]
 ) -> bool:
     """Check whether a formula has kernels for such logits."""
-    if not can_fuse(scores, mass) or scores.dtype == torch.float64:
+    if not can_fuse_gradient(scores, mass) or scores.dtype == torch.float64:
         return False
     (n, classes), (most, widest) = scores.shape, _LARGEST
     narrow = formula is mmce_with_slope and settings[0] < _LEAST_PHI
@@ -161,8 +161,8 @@ def _read_logits_and_labels(
             len(scores),
             remedy="a DataLoader with drop_last=True leaves out a short last batch",
         )
-    truth = label_array_of(scores, labels)
-    mass = weights_of(truth, weights)
+    truth = as_label_array(scores, labels)
+    mass = unchecked_sample_weights(truth, weights)
     inspect = can_inspect_array(scores)
     if inspect:
         check_label_range(truth, scores.shape[1], ignore_index)
@@ -269,7 +269,7 @@ def esd_softened(
 
     def evaluate(scores: Tensor, truth: Tensor, mass: Tensor | None) -> Tensor:
         confidence, predicted = softmax(scores).max(-1)
-        return softened_cumulative(confidence, predicted == truth, mass, width)
+        return cumulative_esd_softened(confidence, predicted == truth, mass, width)
 
     return _classification_loss(evaluate, logits, labels, weights, ignore_index, minimum=3)
 
@@ -407,7 +407,7 @@ def s_avuc(
     """
     real_number("kappa", kappa, "in (0, 1)")
     real_number("temperature", temperature, "> 0")
-    formula = _of_formula(avuc_with_slope, kappa, temperature)
+    formula = _of_formula(soft_avuc_with_slope, kappa, temperature)
     return _classification_loss(formula, logits, labels, weights, ignore_index)
 
 

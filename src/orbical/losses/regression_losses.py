@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from .._arrays import ArrayLike, as_array, as_floating, can_inspect_array
-from ..calibration import check_weights, weighted_mean, weights_of
+from ..calibration import check_weights, unchecked_sample_weights, weighted_mean
 from ..errors import InputError, check_name, real_number
 
 __all__ = ["beta_nll", "covariance_nll", "gaussian_nll", "nig_nll", "nig_regularizer"]
@@ -18,7 +18,7 @@ __all__ = ["beta_nll", "covariance_nll", "gaussian_nll", "nig_nll", "nig_regular
 _REDUCTIONS = ("mean", "sum", "none")
 
 
-def _read_target_and_parameters(target: ArrayLike, **parameters: ArrayLike) -> tuple[Tensor, ...]:
+def _regression_loss_inputs(target: ArrayLike, **parameters: ArrayLike) -> tuple[Tensor, ...]:
     """Read parameters and target; check that they fit, and that all but the center are positive."""
     target = as_array("target", target)
     if target.ndim == 0 or target.numel() == 0:
@@ -42,7 +42,7 @@ def _reduced_regression_loss(terms: Tensor, weights: ArrayLike | None, reduction
     """Sum terms `[n, ...]` over coordinates, and reduce them over samples."""
     check_name("reduction", reduction, _REDUCTIONS)
     each = terms.reshape(len(terms), -1).sum(-1)
-    mass = weights_of(each, weights)
+    mass = unchecked_sample_weights(each, weights)
     if mass is not None:
         if can_inspect_array(mass):
             check_weights(mass, 1)
@@ -123,7 +123,7 @@ def covariance_nll(
         >>> covariance_nll(torch.zeros(2, 2), torch.eye(2).expand(2, 2, 2), torch.zeros(2, 2))
         tensor(1.8379)
     """
-    mean, target = _read_target_and_parameters(target, mean=mean)
+    mean, target = _regression_loss_inputs(target, mean=mean)
     covariance = as_floating("covariance", covariance)
     if target.ndim < 2 or covariance.shape != (*target.shape, target.shape[-1]):
         raise InputError(
@@ -191,7 +191,7 @@ def beta_nll(
     Paper: Seitzer et al. 2022; the equivariance paper's appendix B, which averages over
     coordinates where this sums.
     """
-    mean, variance, target = _read_target_and_parameters(target, mean=mean, variance=variance)
+    mean, variance, target = _regression_loss_inputs(target, mean=mean, variance=variance)
     real_number("beta", beta, "in [0, 1]")
     terms = (torch.log(2 * math.pi * variance) + (target - mean).square() / variance) / 2
     if beta > 0:
@@ -249,7 +249,7 @@ def nig_nll(
     Paper: the equivariance paper's appendix E (after Amini et al. 2020), which is right; the
     density printed in its section 3.5 has sqrt(sigma) for sigma and does not integrate to 1.
     """
-    parts = _read_target_and_parameters(target, gamma=gamma, nu=nu, alpha=alpha, beta=beta)
+    parts = _regression_loss_inputs(target, gamma=gamma, nu=nu, alpha=alpha, beta=beta)
     simple = all(part.dtype == torch.float32 and can_inspect_array(part) for part in parts)
     if simple and weights is None and reduction == "mean":
         every = torch.broadcast_tensors(*parts)
@@ -300,7 +300,7 @@ def nig_regularizer(
 
     Paper: the equivariance paper's appendix E.
     """
-    gamma, nu, alpha, target = _read_target_and_parameters(target, gamma=gamma, nu=nu, alpha=alpha)
+    gamma, nu, alpha, target = _regression_loss_inputs(target, gamma=gamma, nu=nu, alpha=alpha)
     return _reduced_regression_loss((target - gamma).abs() * (2 * nu + alpha), weights, reduction)
 
 

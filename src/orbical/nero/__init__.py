@@ -31,10 +31,10 @@ from .sums_and_means import (
     mean_of_curves,
     mean_over_models,
     moments,
-    orbit_moments,
+    orbit_means_and_variances,
     response_bounds,
+    summed_values,
     sums_over,
-    values_over,
 )
 
 __all__ = [
@@ -46,7 +46,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from .along_orbits import aggregate, individual
-    from .averages import averaged_over_orbit, averaging, evenly_spaced
+    from .averages import averages_over_elements, averaging, evenly_spaced
     from .changes import (
         SHARES,
         answer_names,
@@ -57,10 +57,10 @@ if TYPE_CHECKING:
     )
     from .classification_scores import binary_rates, quadratic_kappa
     from .failure_search import Failure, Failures, failures
-    from .headlines import headline, headline_of, headline_words, mean_curves
-    from .molecule_violations import Violation, molecule_name, score_scope, violations
+    from .headlines import headline, headline_curves, headline_of, headline_words
+    from .molecule_violations import Violation, molecule_name, molecule_score_scope, violations
     from .orders import order_averages, position_bias, worst_orders
-    from .spectra import circle_bracket, circle_order, enough_elements
+    from .spectra import circle_bracket, enough_elements, order_for_spectra
     from .summaries import action_defect, consensus, invariance_gap, summary
 else:  # means over orbits need neither torch nor tasks
     __getattr__ = lazy_exports(
@@ -68,14 +68,14 @@ else:  # means over orbits need neither torch nor tasks
         {
             "classification_scores": "binary_rates quadratic_kappa",
             "along_orbits": "aggregate individual",
-            "averages": "averaged_over_orbit averaging evenly_spaced",
+            "averages": "averages_over_elements averaging evenly_spaced",
             "changes": "SHARES answer_names changed_share changes_are_binary consistency "
             "sample_changes",
             "failure_search": "Failure Failures failures",
-            "headlines": "headline headline_of mean_curves headline_words",
-            "molecule_violations": "Violation molecule_name score_scope violations",
+            "headlines": "headline headline_of headline_curves headline_words",
+            "molecule_violations": "Violation molecule_name molecule_score_scope violations",
             "orders": "order_averages position_bias worst_orders",
-            "spectra": "circle_bracket circle_order enough_elements",
+            "spectra": "circle_bracket order_for_spectra enough_elements",
             "summaries": "action_defect consensus invariance_gap summary",
         },
     )

@@ -9,7 +9,7 @@ import numpy as np
 from .._lazy import xr
 from ..errors import InputError, check_name
 from ..store import Scan, ScanArrays, arrays_of, responses
-from .sums_and_means import least_response, response_bounds, sums_over, values_over
+from .sums_and_means import least_response, response_bounds, summed_values, sums_over
 
 
 def aggregate(
@@ -74,7 +74,7 @@ def aggregate(
         sums = sums_over(arrays, name, sets, len(values))
         coords |= {by: values, "samples": (by, np.bincount(sets))}
         dims.insert(-1, by)
-    values_of = values_over(arrays, name, sets) if interval else None
+    values_of = summed_values(arrays, name, sets) if interval else None
     least = least_response(arrays, name)
     mean_ends = sums.interval(response_bounds(arrays, name), least, level, values_of)
     cautions = np.broadcast_to(np.asarray(mean_ends.caution, dtype=str), mean_ends[0].shape)
@@ -140,6 +140,6 @@ def _attributes(values: xr.DataArray, arrays: ScanArrays) -> dict[str, object]:
     """Return the attributes of responses, with what is rounding in those of molecules."""
     if "numbers" not in arrays:
         return values.attrs
-    from .molecule_violations import rounding_of_models
+    from .molecule_violations import violation_rounding
 
-    return {**values.attrs, "rounding": rounding_of_models(arrays, str(values.name))}
+    return {**values.attrs, "rounding": violation_rounding(arrays, str(values.name))}

@@ -131,7 +131,7 @@ def _averages_of_model(
     by_number: list[dict[str, object]] = []
     shares: dict[int, torch.Tensor] = {}
     for number in numbers:
-        probs = averaged_over_orbit(along, group, number)
+        probs = averages_over_elements(along, group, number)
         confidence, predicted = probs.max(-1)
         correct = predicted == labels
         curve = correct.double().mean(-1).numpy()
@@ -168,7 +168,7 @@ def evenly_spaced(group: Group, number: int) -> slice:
     return slice(group.identity % step, None, step)
 
 
-def averaged_over_orbit(probs: torch.Tensor, group: Group, number: int) -> torch.Tensor:
+def averages_over_elements(probs: torch.Tensor, group: Group, number: int) -> torch.Tensor:
     """Average probabilities `[K, N, C]` along orbits over a number of evenly spaced elements.
 
     Args:

@@ -10,7 +10,7 @@ from .._lazy import xr
 from ..calibration import bounded_mean_interval
 from ..errors import InputError, real_number
 from ..store import FINISHED, Scan, ScanArrays, arrays_of, row_runs
-from ..tasks import answer_changes, answer_variables, code_changes
+from ..tasks import answer_changes, answer_code_changes, answer_variables
 from .sums_and_means import ROWS, with_ends
 
 Array = np.ndarray
@@ -106,7 +106,7 @@ def sample_changes(arrays: ScanArrays, tolerance: float | None = None) -> dict[s
                 else:
                     assert tolerance is not None
                     codes = _beyond(torch.from_numpy(scores), tolerance, better)
-                    both = code_changes(codes, torch.as_tensor(arrays.weights))
+                    both = answer_code_changes(codes, torch.as_tensor(arrays.weights))
                 done = np.isfinite(scores).any(1)
                 for name, values in zip(SHARES, both, strict=True):
                     found = np.where(done, values.double().numpy(), np.nan)

@@ -179,11 +179,11 @@ def areas_under_roc(score: Array, label: Array, level: float) -> tuple[Array, Ar
         if min(sizes):
             below = ranks[yes].sum() - sizes[0] * (sizes[0] + 1) / 2
             area[row] = below / (sizes[0] * sizes[1])
-            low[row], high[row] = _area_ends(area[row], sizes, checked_level(level))
+            low[row], high[row] = _roc_area_ends(area[row], sizes, checked_level(level))
     return area, low, high
 
 
-def _area_ends(area: float, sizes: tuple[int, int], level: float) -> tuple[float, float]:
+def _roc_area_ends(area: float, sizes: tuple[int, int], level: float) -> tuple[float, float]:
     """Return the areas from which the one of two samples is as far as chance may carry it."""
     from scipy.optimize import brentq
     from scipy.stats import norm

@@ -22,7 +22,7 @@ from ..errors import InputError, unknown_name, whole_number
 from ..groups import Group
 from ..store import FINISHED, Scan, ScanArrays, arrays_of
 from ..tasks import quantity_rounding
-from .molecule_violations import score_scope
+from .molecule_violations import molecule_score_scope
 from .sums_and_means import known_mean
 
 Array = np.ndarray
@@ -240,7 +240,9 @@ def failures(
         len(subsets) * _count_parts(arrays.group) * len(arrays.models),
         level,
         subsets,
-        score_scope(arrays, arrays.attributes(arrays.response_name("score")).get("units", "")),
+        molecule_score_scope(
+            arrays, arrays.attributes(arrays.response_name("score")).get("units", "")
+        ),
     )
 
 
@@ -449,11 +451,11 @@ def _judge_failures(
         chosen, others = members[subset], members[0] & ~members[subset]
         count = int(np.isfinite(harm[place, chosen]).sum())
         allowed = carried + error / 2 ** (place + 1)
-        own = _limits(harm[place, chosen], 1 - allowed, bounded)
-        besides = _limits(harm[place, others], 1 - allowed, bounded)
+        own = _failure_mean_limits(harm[place, chosen], 1 - allowed, bounded)
+        besides = _failure_mean_limits(harm[place, others], 1 - allowed, bounded)
         apart = known_mean(harm_out[place, chosen])
         gains = harm[place, chosen] - harm_out[place, chosen]
-        more = _limits(gains, 1 - 2 * allowed, bounded, -1.0)
+        more = _failure_mean_limits(gains, 1 - 2 * allowed, bounded, -1.0)
         # Without a mean there is nothing to compare with; a mean without limits shows nothing.
         exceeds_others = own[1] > (-np.inf if np.isnan(besides[0]) else besides[2])
         exceeds_elsewhere = np.isnan(more[0]) or more[1] > 0
@@ -478,7 +480,7 @@ def _judge_failures(
             sentence="",
         )
         rest = known_mean(wrong[place, others]), known_mean(wrong_out[place, chosen])
-        yield replace(failure, sentence=_failure_sentence(failure, arrays, *rest))
+        yield replace(failure, sentence=_failure_search_sentence(failure, arrays, *rest))
 
 
 def _means(values: Array, weights: Array) -> Array:
@@ -488,7 +490,7 @@ def _means(values: Array, weights: Array) -> Array:
     return weights @ np.where(seen, values, 0).T / np.where(mass > 0, mass, np.nan)
 
 
-def _limits(
+def _failure_mean_limits(
     values: Array, level: float, bounded: bool, least: float = 0.0
 ) -> tuple[float, float, float]:
     """Return the mean of what is known, and its limits."""
@@ -523,7 +525,9 @@ def _failed_elements_in_words(group: Group, elements: Array) -> str:
     return f"at {len(elements)} of {len(group)} positions"
 
 
-def _failure_sentence(failure: Failure, arrays: ScanArrays, others: float, elsewhere: float) -> str:
+def _failure_search_sentence(
+    failure: Failure, arrays: ScanArrays, others: float, elsewhere: float
+) -> str:
     """Describe what was found, and the shares that are wrong in `others` and `elsewhere`."""
     subset = f"{failure.column} {failure.value}" if failure.column else failure.value
     model = f"{failure.model}: " if len(arrays.models) > 1 else ""

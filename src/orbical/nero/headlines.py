@@ -77,7 +77,7 @@ def headline(scan: Scan | xr.Dataset) -> str:
         summary: The numbers of the sentence.
     """
     arrays = arrays_of(scan)
-    return headline_of(arrays, mean_curves(arrays), finished_samples(arrays)).text
+    return headline_of(arrays, headline_curves(arrays), finished_samples(arrays)).text
 
 
 def headline_of(
@@ -90,7 +90,7 @@ def headline_of(
 
     Args:
         arrays: the arrays of the scan.
-        curves: the mean of each quantity at every element, from `mean_curves`.
+        curves: the mean of each quantity at every element, from `headline_curves`.
         samples: the number of finished samples of each model.
         changes: returns the share `changed` of each sample `[M, N]`.
     """
@@ -133,7 +133,7 @@ def headline_of(
     return Headline(f"{some}{'; '.join(named)} ({count}).", int(worst[least]), least)
 
 
-def mean_curves(
+def headline_curves(
     arrays: ScanArrays, curve: Callable[[str], Array] | None = None
 ) -> dict[str, Array]:
     """Return the mean of each quantity of a summary at every element, `[M, K]`."""

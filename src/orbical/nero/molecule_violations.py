@@ -12,7 +12,7 @@ from .._arrays import as_numpy
 from ..errors import InputError, whole_number
 from ..groups import Group
 from ..store import Scan, ScanArrays, arrays_of
-from ..tasks import SMALL, SYMBOLS, UNITS, Quantities, display_name, quantity_rounding
+from ..tasks import SMALL, SYMBOLS, UNITS, Quantities, quantity_rounding, structure_display_name
 
 SINGLE = 1e-4
 """The largest relative violation that is attributed to rounding in single precision; for energies,
@@ -140,7 +140,7 @@ def scanned_quantities(names: Container[str]) -> list[str]:
     return [name for name in UNITS if f"{name}_vs_consensus" in names]
 
 
-def score_scope(names: Container[str], unit: str) -> str:
+def molecule_score_scope(names: Container[str], unit: str) -> str:
     """Describe which quantity of atoms a score is of, and which of the scan it says nothing of.
 
     Args:
@@ -151,7 +151,7 @@ def score_scope(names: Container[str], unit: str) -> str:
         A sentence; empty where nothing is left out.
 
     Example:
-        >>> score_scope(["energy_vs_consensus", "forces_vs_consensus"], "eV/Å")
+        >>> molecule_score_scope(["energy_vs_consensus", "forces_vs_consensus"], "eV/Å")
         'Judged by forces alone, not by energy: see ob.nero.violations or orbical check.'
     """
     known = scanned_quantities(names)
@@ -163,7 +163,7 @@ def score_scope(names: Container[str], unit: str) -> str:
     return f"Judged by {alone} alone, not by {others}: see ob.nero.violations or orbical check."
 
 
-def rounding_of_models(arrays: ScanArrays, name: str) -> list[float]:
+def violation_rounding(arrays: ScanArrays, name: str) -> list[float]:
     """Return the largest difference that is rounding for each model, in its own precision.
 
     In single precision it is that up to which `Violation.equivariant` holds. A model is known by
@@ -244,7 +244,7 @@ def _worst_violation(
         float(np.sqrt(np.nanmean(usual**2))),
         size,
         share,
-        _mean_absolute_error(arrays, read, quantity),
+        _mean_error_of_molecules(arrays, read, quantity),
         int(answered.sum()),
         answered.size,
         sample,
@@ -255,7 +255,7 @@ def _worst_violation(
     )
 
 
-def _mean_absolute_error(
+def _mean_error_of_molecules(
     arrays: ScanArrays, read: Callable[[str], np.ndarray], quantity: str
 ) -> float | None:
     if "target" not in arrays:
@@ -290,7 +290,7 @@ def molecule_name(scan: Scan, sample: int, numbers: np.ndarray) -> str:
 
 
 def _numbered_name(names: Sequence[str] | None, index: int, numbers: np.ndarray) -> str:
-    return f"{index}: {display_name('' if names is None else names[index], numbers)}"
+    return f"{index}: {structure_display_name('' if names is None else names[index], numbers)}"
 
 
 def _atom_before_moving(group: Group, element: int, atom: int) -> int:

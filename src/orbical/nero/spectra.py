@@ -105,7 +105,7 @@ def _spectral_kernels(group: Group) -> Array:
 
     Their quadratic forms in a response are its power at each degree.
     """
-    order = circle_order(group)
+    order = order_for_spectra(group)
     size = len(group)
     if order is not None and size > 1:  # one element knows no wave
         apart = 2 * np.pi / size * np.subtract.outer(np.argsort(order), np.argsort(order))
@@ -130,7 +130,7 @@ def _spectral_kernels(group: Group) -> Array:
 def _aliases(group: Group, degree: int) -> tuple[Array, Array]:
     """Return numbers of elements `[n]`, and whether their mean has a wrong part of a degree."""
     degrees = np.arange(degree + 1)
-    if circle_order(group) is not None:
+    if order_for_spectra(group) is not None:
         numbers = np.arange(1, len(group) + 1)
         return numbers, (degrees > 0) & (degrees % numbers[:, None] == 0)
     exact = np.arange(1, degree + 1)
@@ -138,11 +138,11 @@ def _aliases(group: Group, degree: int) -> tuple[Array, Array]:
     return sizes, degrees > exact[:, None]
 
 
-def circle_order(group: Group) -> Array | None:
+def order_for_spectra(group: Group) -> Array | None:
     """Return elements in the order of their angle, if they are equally spaced on a whole circle.
 
     >>> from orbical import groups
-    >>> circle_order(groups.rotations(4)), circle_order(groups.flips())
+    >>> order_for_spectra(groups.rotations(4)), order_for_spectra(groups.flips())
     (array([0, 1, 2, 3]), None)
     """
     if [*group.coords] != ["angle"] or [*group.parts] != ["plane"]:

@@ -9,7 +9,7 @@ from ..store import Scan, ScanArrays, arrays_of, opened_scan, responses
 from .along_orbits import aggregate
 from .changes import answer_names, sample_changes
 from .classification_scores import RATES, binary_rates, has_two_classes
-from .headlines import finished_samples, headline_of, mean_curves, worst_elements
+from .headlines import finished_samples, headline_curves, headline_of, worst_elements
 from .molecule_violations import scanned_quantities, violations_of
 from .sums_and_means import known_mean, mean_of_curves
 
@@ -177,7 +177,7 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
         (('model', 'place'), ['identity', 'mean', 'worst'])
     """
     (data, group), arrays = opened_scan(scan), arrays_of(scan)
-    curves, samples = mean_curves(arrays), finished_samples(arrays)
+    curves, samples = headline_curves(arrays), finished_samples(arrays)
     worst = np.where(samples > 0, worst_elements(curves, arrays), -1)
     each = np.arange(len(worst))
     shown = {**curves}

@@ -131,7 +131,7 @@ def moments(arrays: ScanArrays, name: str, sets: Array | None = None, count: int
         for model in range(len(mean)):
             values = arrays.responses(name, rows, model)
             add_sums(sums[:, model], values, places)
-            mean[model, rows], variance[model, rows] = orbit_moments(values, weights)
+            mean[model, rows], variance[model, rows] = orbit_means_and_variances(values, weights)
             low = float(np.fmin.reduce(values, None, initial=low))
             high = float(np.fmax.reduce(values, None, initial=high))
     powers = {one.name: part for one, part in zip(fields(Sums), sums, strict=True)}
@@ -197,7 +197,7 @@ def mean_at_worst(
     return (np.fmax if highest else np.fmin).reduce(ends), found  # of what is known
 
 
-def values_over(
+def summed_values(
     arrays: ScanArrays, name: str, sets: Array | None = None
 ) -> Callable[[int, int], Array] | None:
     """Return what reads the values `[n, K]` of a model and a set, for `Sums.interval`.
@@ -244,10 +244,11 @@ def add_sums(sums: Array, values: Array, sets: Array | None = None) -> None:
             power *= some
 
 
-def orbit_moments(values: Array, weights: Array) -> tuple[Array, Array]:
+def orbit_means_and_variances(values: Array, weights: Array) -> tuple[Array, Array]:
     """Return the mean and variance `[n]` of each row of `[n, K]` over the elements it is known at.
 
-    >>> [part.tolist() for part in orbit_moments(np.array([[1.0, 3.0], [2.0, np.nan]]), np.ones(2))]
+    >>> rows = np.array([[1.0, 3.0], [2.0, np.nan]])
+    >>> [part.tolist() for part in orbit_means_and_variances(rows, np.ones(2))]
     [[2.0, 2.0], [1.0, 0.0]]
     """
     mean, variance = np.empty(len(values)), np.empty(len(values))

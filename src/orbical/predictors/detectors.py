@@ -53,7 +53,7 @@ def yolov5(outputs: Outputs, size: tuple[int, int]) -> Candidates:
     """Read `[N, n, 5 + classes]`: center, width, height, objectness, scores of the classes."""
     rows = _first(outputs, "[N, boxes, 5 + classes]", 6)
     scores, labels = (rows[..., 4:5] * rows[..., 5:]).max(-1)
-    return _corners(rows, size), scores, labels
+    return _detector_box_corners(rows, size), scores, labels
 
 
 def yolov8(outputs: Outputs, size: tuple[int, int]) -> Candidates:
@@ -63,7 +63,7 @@ def yolov8(outputs: Outputs, size: tuple[int, int]) -> Candidates:
     if rows.shape[-1] < 5:
         raise _unreadable("[N, 4 + classes, boxes]", columns)
     scores, labels = rows[..., 4:].max(-1)
-    return _corners(rows, size), scores, labels
+    return _detector_box_corners(rows, size), scores, labels
 
 
 def yolov10(outputs: Outputs, size: tuple[int, int]) -> Candidates:
@@ -171,7 +171,7 @@ def _unreadable(expected: str, found: Tensor) -> ModelError:
     )
 
 
-def _corners(rows: Tensor, size: tuple[int, int]) -> Tensor:
+def _detector_box_corners(rows: Tensor, size: tuple[int, int]) -> Tensor:
     """Return corners of boxes given by center, width and height, in pixels or as shares."""
     center, half = rows[..., :2], rows[..., 2:4] / 2
     boxes = torch.cat([center - half, center + half], -1)

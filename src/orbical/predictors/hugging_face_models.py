@@ -19,8 +19,9 @@ from torch.nn.modules.module import register_module_parameter_registration_hook
 from .._imports_and_paths import import_extra, reading
 from .._trees import Tree
 from ..errors import InputError
+from .model_files import reading_model
 from .model_objects import TorchPredictor, unwrapped_model
-from .predictor import Raw, reading_model
+from .predictor import Raw
 
 _CONFIG, _PROCESSOR = "config.json", "preprocessor_config.json"
 _MARGIN = 0.5  # bicubic resampling overshoots 0 .. 1 by less; normalized images by more

@@ -27,7 +27,7 @@ from .._text import common_beginning
 from .._trees import Tree
 from ..errors import InputError, ModelError, check_name, whole_number
 from .hugging_face_models import loading_model, with_all_weights
-from .predictor import PartialOutputs, Predictor, Raw, hash_of_model_state, model_on_device
+from .predictor import PartialOutputs, Predictor, Raw, model_on_device, predictor_state_hash
 
 SCORINGS = {
     "letters": "Question: {question}\n{options}\nAnswer:",
@@ -240,7 +240,7 @@ class CausalLM(Predictor):
         """Return a hash of the weights, the prompt and the scoring."""
         prompt = self.prompt if isinstance(self.prompt, str) else inspect.getsource(self.prompt)
         about = f"{self.scoring} {self.normalize} {self.chat} {prompt}"
-        return hash_of_model_state(about, self.module.state_dict())
+        return predictor_state_hash(about, self.module.state_dict())
 
     def __getstate__(self) -> Json:
         """Return what is pickled: another process keeps scores of its own."""

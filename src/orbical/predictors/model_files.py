@@ -9,17 +9,17 @@ import threading
 import warnings
 import zipfile
 from abc import abstractmethod
-from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from .._imports_and_paths import import_extra
+from .._imports_and_paths import import_extra, words_of
 from .._trees import Tree, as_tensors, concatenate, leaves, tree_map
-from ..errors import InputError, ModelError
+from ..errors import InputError, ModelError, OrbicalError
 from . import predictor
 from .model_objects import TorchPredictor
 from .predictor import Predictor, Raw, Shape
@@ -87,7 +87,7 @@ class OnnxPredictor(_ProgramInFile):
         onnxruntime = import_extra("onnxruntime", "onnx", f"the model {path!r}")
         self.source = self._path = path
         self._onnxruntime = onnxruntime
-        with predictor.reading_model(_ONNX, path):  # names in a damaged file may be no text
+        with reading_model(_ONNX, path):  # names in a damaged file may be no text
             self._session = self._open(["CPUExecutionProvider"])
             self._inputs = {entry.name: entry for entry in self._session.get_inputs()}
             self.declared_inputs: dict[str, tuple[Shape, str]] = {
@@ -100,7 +100,7 @@ class OnnxPredictor(_ProgramInFile):
             self.metadata: dict[str, str] = dict(self._session.get_modelmeta().custom_metadata_map)
 
     def _open(self, providers: list[str]) -> Any:
-        with predictor.reading_model(_ONNX, self._path):
+        with reading_model(_ONNX, self._path):
             return self._onnxruntime.InferenceSession(self._path, providers=providers)
 
     def ready(self, device: torch.device) -> AbstractContextManager[None]:
@@ -157,7 +157,7 @@ class ExportedPredictor(_ProgramInFile):
         self._path = program if isinstance(program, str) else None
         self.source = self._path or "torch.export:ExportedProgram"
         if isinstance(program, str):
-            with predictor.reading_model("an exported program", program):
+            with reading_model("an exported program", program):
                 program = torch.export.load(program)
         self._program = program
         self._module = program.module()
@@ -179,7 +179,7 @@ class ExportedPredictor(_ProgramInFile):
         """Return a hash of the file, or of the weights of a program in memory."""
         if self._path is not None:
             return _file_hash(self._path)
-        return predictor.hash_of_model_state(str(self._program.graph), self._program.state_dict)
+        return predictor.predictor_state_hash(str(self._program.graph), self._program.state_dict)
 
 
 class ScriptedPredictor(TorchPredictor):
@@ -242,7 +242,7 @@ class TflitePredictor(_ProgramInFile):
         runtime = import_extra("ai_edge_litert.interpreter", "litert", purpose, "ai-edge-litert")
         self.source = path
         _check_runtime(path)
-        with predictor.reading_model(_TFLITE, path):
+        with reading_model(_TFLITE, path):
             self._net = runtime.Interpreter(path, num_threads=torch.get_num_threads())
             self._net.allocate_tensors()
         self._one_caller = threading.Lock()  # a first look scans while the page asks
@@ -372,3 +372,20 @@ def _quantized(values: np.ndarray, entry: Entry) -> np.ndarray:
         known = np.iinfo(kind)
         values = np.rint(values / scale + entry["quantization"][1]).clip(known.min, known.max)
     return np.ascontiguousarray(values, kind)
+
+
+@contextmanager
+def reading_model(kind: str, path: object) -> Iterator[None]:
+    """Raise what the reader of a model's file raises as a `ModelError`: libraries raise many kinds.
+
+    >>> with reading_model("a readable ONNX file", "net.onnx"):
+    ...     raise ValueError("no graph")
+    Traceback (most recent call last):
+    orbical.errors.ModelError: model: expected a readable ONNX file, got 'net.onnx' (no graph)
+    """
+    try:
+        yield
+    except OrbicalError:
+        raise
+    except Exception as error:
+        raise ModelError(f"model: expected {kind}, got {path!r} ({words_of(error)})") from error

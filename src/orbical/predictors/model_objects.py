@@ -96,7 +96,7 @@ class TorchPredictor(Predictor):
 
     def fingerprint(self) -> str | None:
         """Return a hash of the printed architecture and of all parameters and buffers."""
-        return predictor.hash_of_model_state(repr(self._inner), self._inner.state_dict())
+        return predictor.predictor_state_hash(repr(self._inner), self._inner.state_dict())
 
 
 def unwrapped_model(module: torch.nn.Module) -> torch.nn.Module:

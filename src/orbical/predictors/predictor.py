@@ -14,7 +14,7 @@ import torch
 
 from .._imports_and_paths import words_of
 from .._trees import Tree, tree_map
-from ..errors import ModelError, OrbicalError, WithUsage
+from ..errors import ModelError, WithUsage
 
 Raw = Any
 """What a model returns, before a task reads it."""
@@ -112,24 +112,7 @@ class Wrapper(Predictor):
     def fingerprint(self) -> str | None:
         """Return a hash of the inner model and of what is done around it, None if it has none."""
         inner = self.model.fingerprint()
-        return None if inner is None else hash_of_model_state(f"{inner} {self._about}", {})
-
-
-@contextmanager
-def reading_model(kind: str, path: object) -> Iterator[None]:
-    """Raise what the reader of a model's file raises as a `ModelError`: libraries raise many kinds.
-
-    >>> with reading_model("a readable ONNX file", "net.onnx"):
-    ...     raise ValueError("no graph")
-    Traceback (most recent call last):
-    orbical.errors.ModelError: model: expected a readable ONNX file, got 'net.onnx' (no graph)
-    """
-    try:
-        yield
-    except OrbicalError:
-        raise
-    except Exception as error:
-        raise ModelError(f"model: expected {kind}, got {path!r} ({words_of(error)})") from error
+        return None if inner is None else predictor_state_hash(f"{inner} {self._about}", {})
 
 
 def to_numpy(batch: Tree) -> Tree:
@@ -211,7 +194,7 @@ def _move_model(module: torch.nn.Module, device: torch.device, source: str) -> N
         ) from error
 
 
-def hash_of_model_state(about: str, state: Mapping[str, object]) -> str:
+def predictor_state_hash(about: str, state: Mapping[str, object]) -> str:
     """Return a hash of a text and of named tensors, whatever an accelerator is busy with."""
     digest = hashlib.sha256(about.encode())
     tensors = {name: one for name, one in state.items() if isinstance(one, torch.Tensor)}

@@ -21,7 +21,7 @@ tensors give torch tensors, differentiable for the scalings; anything else gives
 tensor([0.7500, 0.2500])
 """
 
-from .calibrator import Calibrator, ScoreReader, load, read_weights
+from .calibrator import Calibrator, ScoreReader, calibrator_weights, load
 from .confidence_maps import Beta, HistogramBinning, Isotonic
 from .linear_scaling import Dirichlet, MatrixScaling, VectorScaling
 from .temperature import OrbitTemperature, Temperature

@@ -25,12 +25,12 @@ from .._arrays import (
     ArrayLike,
     as_array,
     both_classes,
+    check_finite,
     probability_tolerance,
     single_precision,
     warn_of_probabilities,
 )
 from .._imports_and_paths import existing_file
-from ..calibration import check_finite
 from ..errors import InputError, StoreError, WithUsage, check_name, unknown_name
 
 _OUTPUTS = ("logits", "probabilities")
@@ -92,7 +92,7 @@ class ScoreReader(WithUsage, BaseEstimator):  # type: ignore[misc]
                 remedy="pass one column of X for each class, or the labels of all columns as "
                 "classes=",
             )
-        return torch.as_tensor(_places(labels, self.classes_)).to(outputs.device)
+        return torch.as_tensor(_calibrator_label_indices(labels, self.classes_)).to(outputs.device)
 
     def _logits(self, outputs: Tensor) -> Tensor:
         """Return logits; a probability of 0 counts as the smallest normal number of its dtype."""
@@ -105,12 +105,12 @@ class ScoreReader(WithUsage, BaseEstimator):  # type: ignore[misc]
         return torch.softmax(outputs, dim=-1) if self.outputs == "logits" else outputs
 
 
-def read_weights(
+def calibrator_weights(
     name: str, weights: ArrayLike | None, size: int, device: torch.device | None = None
 ) -> Tensor:
     """Return weights `[size]` in double precision with sum 1; equal ones for None.
 
-    >>> read_weights("sample_weight", [1, 3], 2)
+    >>> calibrator_weights("sample_weight", [1, 3], 2)
     tensor([0.2500, 0.7500], dtype=torch.float64)
     """
     if weights is None:
@@ -168,7 +168,7 @@ def _column_classes(classes: ArrayLike, columns: int) -> np.ndarray:
     return names
 
 
-def _places(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+def _calibrator_label_indices(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """Return the index of each label among the classes, in any order."""
     order = np.argsort(classes)
     near = np.searchsorted(classes, labels, sorter=order).clip(max=len(classes) - 1)
@@ -264,7 +264,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, ScoreReader, ABC):  # type: 
         if outputs.ndim != 2:
             raise InputError("X", "shape [N, C] to fit on", outputs)
         labels = self._read_labels(y, outputs, classes)
-        weight = read_weights("sample_weight", sample_weight, len(outputs), outputs.device)
+        weight = calibrator_weights("sample_weight", sample_weight, len(outputs), outputs.device)
         counted = weight > 0
         if not bool(counted.all()):
             outputs, labels, weight = outputs[counted], labels[counted], weight[counted]

@@ -15,7 +15,7 @@ from .._warnings import warn
 from ..calibration import model_index
 from ..errors import InputError
 from ..store import arrays_of
-from .calibrator import Calibrator, read_weights
+from .calibrator import Calibrator, calibrator_weights
 
 _BLOCK = 1 << 19
 """Elements of a block on a CPU: what stays in a core's cache while several passes read it."""
@@ -235,8 +235,8 @@ class OrbitTemperature(Temperature):
             )
         samples, elements, columns = outputs.shape
         labels = self._read_labels(y, outputs, classes).repeat_interleave(elements)
-        of_samples = read_weights("sample_weight", sample_weight, samples, outputs.device)
-        of_elements = read_weights("element_weight", element_weight, elements, outputs.device)
+        of_samples = calibrator_weights("sample_weight", sample_weight, samples, outputs.device)
+        of_elements = calibrator_weights("element_weight", element_weight, elements, outputs.device)
         weight = torch.outer(of_samples, of_elements).flatten()
         self._fit(outputs.reshape(-1, columns), labels, weight)
         return self

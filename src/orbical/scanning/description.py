@@ -24,7 +24,6 @@ from ..actions import Action
 from ..data import Samples, hash_of_rows, read_samples_ahead
 from ..errors import StoreError
 from ..store import (
-    MOST_UNITS,
     ArraySpec,
     DataEntry,
     Fixed,
@@ -40,7 +39,7 @@ from ..store import (
     fixed_arrays,
 )
 from .forward_passes import Failures, Sweep
-from .recipe import PROBE_SAMPLES, Part, Recipe
+from .recipe import PROBE_SAMPLES, Recipe, RecipePart
 
 if TYPE_CHECKING:
     from ..store import Store
@@ -48,10 +47,7 @@ if TYPE_CHECKING:
 
 WAYS_OUT = "choose another store, or replace this one with overwrite=True"
 
-_MOST_UNITS = 512
-_MOST_CHOSEN_UNITS = 65_000  # a unit is a file of each array
 _MOST_NUMBERS = 64
-_WRITTEN = 1 << 24  # bytes of the results of a model in a unit
 
 
 def describe_scan(sweep: Sweep, samples: Samples, probes: Json, chunk: int) -> Record:
@@ -62,7 +58,7 @@ def describe_scan(sweep: Sweep, samples: Samples, probes: Json, chunk: int) -> R
         run_id=uuid.uuid4().hex,
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         versions=scan_versions(),
-        task=TaskEntry(**plain_setting(task.describe())),
+        task=TaskEntry(**described_setting(task.describe())),
         score=ScoreEntry(
             task.score_meaning, task.score_unit, task.higher_is_better, task.isometric(sweep.group)
         ),
@@ -74,19 +70,6 @@ def describe_scan(sweep: Sweep, samples: Samples, probes: Json, chunk: int) -> R
         preprocess=None if function is None else name_of(function),
         run=RunEntry(str(sweep.device), torch.get_num_threads(), sweep.batch_size, chunk),
     )
-
-
-def unit_size(
-    sweep: Sweep, samples: Samples, specs: Mapping[str, ArraySpec], chunk: int | None
-) -> int:
-    """Return the number of samples in a unit, chosen if it is not given."""
-    if chunk is None:
-        chunk = _choose_chunk(sweep, samples, specs)
-        if any(predictor.one_at_a_time for predictor in sweep.predictors.values()):
-            # Slow models: a kill loses one sample, or few where so many files would be too many.
-            chunk = min(chunk, max(1, len(samples) // _MOST_UNITS))
-        chunk = max(chunk, -(-len(samples) // _MOST_CHOSEN_UNITS))
-    return min(max(chunk, -(-len(samples) // MOST_UNITS)), len(samples))
 
 
 def numbers_per_sample(batch: Tree) -> int:
@@ -117,13 +100,13 @@ def described_models(sweep: Sweep, probes: Json) -> tuple[ModelEntry, ...]:
     )
 
 
-def plain_setting(setting: object) -> Any:
+def described_setting(setting: object) -> Any:
     """Return a setting of a task or an action as JSON values, the same each time.
 
     A user's own action may have any settings: large arrays are written as a hash, functions and
     other objects by name.
 
-    >>> plain_setting({"size": (3, np.float32(0.5)), "kernel": np.eye(2), "name": str.lower})
+    >>> described_setting({"size": (3, np.float32(0.5)), "kernel": np.eye(2), "name": str.lower})
     {'size': [3, 0.5], 'kernel': [[1.0, 0.0], [0.0, 1.0]], 'name': 'builtins:str.lower'}
     """
     if setting is None or isinstance(setting, bool | int | str):
@@ -131,20 +114,20 @@ def plain_setting(setting: object) -> Any:
     if isinstance(setting, float):
         return setting if math.isfinite(setting) else repr(setting)
     if isinstance(setting, Mapping):
-        return {str(key): plain_setting(value) for key, value in setting.items()}
+        return {str(key): described_setting(value) for key, value in setting.items()}
     if isinstance(setting, set | frozenset):
-        return sorted((plain_setting(value) for value in setting), key=repr)
+        return sorted((described_setting(value) for value in setting), key=repr)
     if isinstance(setting, tuple | list):
-        return [plain_setting(value) for value in setting]
+        return [described_setting(value) for value in setting]
     if isinstance(setting, Tensor):
         setting = setting.detach().cpu().double().numpy()
     if isinstance(setting, np.ndarray) and setting.size > _MOST_NUMBERS:
         digest = hashlib.sha256(np.ascontiguousarray(setting).tobytes()).hexdigest()[:16]
         return f"{setting.dtype} {setting.shape} {digest}"
     if isinstance(setting, np.ndarray | np.generic):
-        return plain_setting(setting.tolist())
+        return described_setting(setting.tolist())
     if isinstance(setting, Action):
-        return plain_setting(setting.describe())
+        return described_setting(setting.describe())
     return str(setting) if isinstance(setting, os.PathLike) else name_of(setting)
 
 
@@ -153,25 +136,6 @@ def scan_versions() -> dict[str, str]:
     """Return the versions of orbical and of the packages that compute and store."""
     packages = ("torch", "numpy", "xarray", "zarr")
     return {"orbical": __version__} | {name: importlib.metadata.version(name) for name in packages}
-
-
-def _choose_chunk(sweep: Sweep, samples: Samples, specs: Mapping[str, ArraySpec]) -> int:
-    """Return the number of samples in a unit, which is a file of each array.
-
-    Arrays of one number for each element have half a megabyte, or two on an accelerator, and the
-    results of a model 16, so that files are few and memory hardly grows with the data; the
-    inputs of a unit fit into memory; and a kill loses little work, which the numbers in the
-    transformed inputs or in their outputs measure.
-    """
-    inputs, elements = numbers_per_sample(samples.inputs(0, 1)), len(sweep.group)
-    of_model = (spec for spec in specs.values() if spec.dims[0] == "model")
-    results = sum(math.prod(one.shape[2:]) * np.dtype(one.dtype).itemsize for one in of_model)
-    # An accelerator splits its work by divisors of the number of samples.
-    large = sweep.device.type == "cuda"
-    file, work, held, even = (2**19, 2**33, 2**27, 64) if large else (2**17, 2**29, 2**24, 1)
-    most = min(file, work // max(inputs, sweep.output_numbers)) // elements
-    rows = int(max(1, min(most, held // inputs, _WRITTEN // results)))
-    return rows // even * even or rows
 
 
 def failure_entries(failures: Failures, first_sample: int) -> list[Json]:
@@ -184,7 +148,7 @@ def failure_entries(failures: Failures, first_sample: int) -> list[Json]:
     return [records[sample] for sample in sorted(records)]
 
 
-def warn_of_failures(scan: Scan, names: Iterable[str]) -> None:
+def warn_of_scan_failures(scan: Scan, names: Iterable[str]) -> None:
     """Warn at the end of a scan about models that failed on some samples."""
     for name in names:
         failed = scan.failures[name]
@@ -203,7 +167,7 @@ def continue_scan(
     specs: dict[str, ArraySpec],
     facts: dict[str, Fixed],
     recipe: Recipe,
-    part: Part,
+    part: RecipePart,
 ) -> int:
     """Continue a store: refuse another scan, redo damaged units of a part, add new models.
 
@@ -229,7 +193,7 @@ def continue_scan(
             raise StoreError(
                 f"{store.name} was made with another {key}: it holds {old}, got {new}; {WAYS_OUT}"
             )
-    _refuse_other_models(store, given)
+    _check_model_descriptions(store, given)
     for name, spec in specs.items():
         if spec.dims[:1] == ("model",) and store.shape(name)[1:] != spec.shape[1:]:
             raise StoreError(
@@ -252,12 +216,12 @@ def continue_scan(
         if parts:
             warn(f"{store.name}: {len(parts)} {what}")
     store.add_models([entry for entry in given.models if entry.name not in stored.names])
-    _refuse_other_models(store, given)  # another scan may have added one of the same name
+    _check_model_descriptions(store, given)  # another scan may have added one of the same name
     halved = [unit.batch_size for unit in store.noted() if unit.batch_size]
     return min([stored.run.batch_size, *halved])
 
 
-def _refuse_other_models(store: Store, given: Record) -> None:
+def _check_model_descriptions(store: Store, given: Record) -> None:
     known = {entry.name: entry for entry in store.record.models}
     same_device = store.record.run.device == given.run.device
     for entry in given.models:
@@ -302,7 +266,7 @@ def _short(entry: object) -> str:
     )
 
 
-def check_finished_samples(store: Store, recipe: Recipe, part: Part) -> None:
+def check_finished_samples(store: Store, recipe: Recipe, part: RecipePart) -> None:
     """Read the chunks of a part that are finished, and refuse data that differ from theirs."""
     asked = [store.record.names.index(name) for name in recipe.models]
     finished = store.done[asked].all(0)
@@ -310,10 +274,10 @@ def check_finished_samples(store: Store, recipe: Recipe, part: Part) -> None:
     rows = [store.record.rows(chunk) for chunk in chunks]
     ahead = read_samples_ahead(recipe.samples, rows, recipe.workers)
     for chunk, found in zip(chunks, ahead, strict=True):
-        check_chunk_samples(store, chunk, found.digest)
+        check_chunk_as_described(store, chunk, found.digest)
 
 
-def check_chunk_samples(store: Store, chunk: int, digest: str | None) -> None:
+def check_chunk_as_described(store: Store, chunk: int, digest: str | None) -> None:
     """Refuse samples that differ from those that a finished unit was made from."""
     unit = store.unit((None, chunk))
     if unit is not None and None not in (unit.data, digest) and unit.data != digest:

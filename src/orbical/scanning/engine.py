@@ -15,27 +15,27 @@ from .._imports_and_paths import as_path
 from .._interrupts import how_to_go_on, stoppable
 from .._text import percent
 from ..actions import Images
-from ..errors import InputError, Interrupted, StoreError, whole_number, with_usage
+from ..errors import InputError, Interrupted, StoreError, errors_with_usage, whole_number
 from ..groups import Group
 from ..store import ArraySpec, Fixed, Scan, claimed_part, exists, in_turn, locked, remove_leftovers
 from ..tasks import TASKS, Reader, Task, task_takes
-from .description import WAYS_OUT, check_finished_samples, continue_scan, warn_of_failures
+from .description import WAYS_OUT, check_finished_samples, continue_scan, warn_of_scan_failures
 from .executors import Remote, crew_of, remote_recipe
-from .probing import sample_facts
+from .probing import unprobed_arrays
 from .progress import scan_progress_bar
-from .recipe import Part, Recipe, plan, scan_part
-from .units import Runner, ready_scan_units
+from .recipe import Recipe, RecipePart, plan, recipe_part
+from .units import UnitRunner, ready_unit_runner
 
 if TYPE_CHECKING:  # xarray and zarr are loaded when a scan is stored, not when the engine is
     from ..store import Store
 
 
-def _in_task(argument: str) -> str:
+def _task_for_scan_argument(argument: str) -> str:
     """Return the task that takes an argument which users may look for in `scan`.
 
-    >>> _in_task("outputs")
+    >>> _task_for_scan_argument("outputs")
     'pass task=ob.tasks.Classification(outputs=...)'
-    >>> _in_task("gone")
+    >>> _task_for_scan_argument("gone")
     ''
     """
     if argument in inspect.signature(Images).parameters:
@@ -46,7 +46,9 @@ def _in_task(argument: str) -> str:
     return f"pass task=ob.tasks.{TASKS[takers[0]].__name__}({argument}=...)" if takers else ""
 
 
-@with_usage('(models, data, group="rotations:72", task="classification")', _in_task)
+@errors_with_usage(
+    '(models, data, group="rotations:72", task="classification")', _task_for_scan_argument
+)
 def scan(
     models: object,
     data: object,
@@ -147,7 +149,7 @@ def scan(
     from ..store import check_overwritable, create, open_store
 
     crew = crew_of(executor, devices)
-    share = scan_part(part)
+    share = recipe_part(part)
     if part is not None and (crew is not None or overwrite):
         raise InputError(
             "part",
@@ -168,7 +170,7 @@ def scan(
     if taken and overwrite:
         check_overwritable(path)  # type: ignore[arg-type]
     elif taken:  # what is no store is refused at once
-        stored = _opened_for_scan(path).record.data  # type: ignore[arg-type]
+        stored = _store_for_engine(path).record.data  # type: ignore[arg-type]
     if taken and not (resume or overwrite):
         raise StoreError(
             f"{str(path)!r} exists; continue it with resume=True, or replace it with overwrite=True"
@@ -193,14 +195,14 @@ def scan(
         timeout=timeout,
     )
     if crew is not None or part is not None:
-        _check_shared_scan(path, recipe)
+        _check_engine_can_share(path, recipe)
     with stoppable(out is not None), ExitStack() as stack:
-        work: Runner | Remote
+        work: UnitRunner | Remote
         if crew is None or path is None:
-            work = stack.enter_context(ready_scan_units(recipe))
+            work = stack.enter_context(ready_unit_runner(recipe))
         else:
             work = stack.enter_context(remote_recipe(recipe, crew, path))
-        if isinstance(work, Runner) and part is None and (overwrite or not taken):
+        if isinstance(work, UnitRunner) and part is None and (overwrite or not taken):
             _checked_facts_of_scan(recipe, work.specs)
             work.begin()
         record, specs = work.describe()
@@ -225,11 +227,11 @@ def scan(
             check_finished_samples(store, recipe, share)
         _fill_scan(store, work, list(recipe.models), share, size, progress)
     result = Scan(store if path is None else open_store(path))
-    warn_of_failures(result, recipe.models)
+    warn_of_scan_failures(result, recipe.models)
     return result
 
 
-def _opened_for_scan(path: Path) -> Store:
+def _store_for_engine(path: Path) -> Store:
     """Open a store to continue it; what cannot be read may still be replaced."""
     from ..store import check_overwritable, open_store
 
@@ -245,7 +247,7 @@ def _opened_for_scan(path: Path) -> Store:
         raise StoreError(text if "overwrite=True" in text else f"{text}; {remedy}") from error
 
 
-def _check_shared_scan(path: Path | None, recipe: Recipe) -> None:
+def _check_engine_can_share(path: Path | None, recipe: Recipe) -> None:
     """Refuse a store or data that several processes cannot share."""
     if path is None or getattr(path, "protocol", "") == "memory":
         given = "none" if path is None else repr(str(path))
@@ -262,7 +264,7 @@ def _check_shared_scan(path: Path | None, recipe: Recipe) -> None:
 def _shared_scan(
     stack: ExitStack,
     path: Path,
-    part: Part,
+    part: RecipePart,
     new: Callable[[], Store],
     known: Callable[[Store], int],
 ) -> tuple[Store, int]:
@@ -284,7 +286,7 @@ def _shared_scan(
 
 def _checked_facts_of_scan(recipe: Recipe, specs: Mapping[str, ArraySpec]) -> dict[str, Fixed]:
     """Return the facts about the samples, if no coordinate of the group is named as a result."""
-    group, facts = recipe.group, sample_facts(recipe, specs)
+    group, facts = recipe.group, unprobed_arrays(recipe, specs)
     names = {*specs, *facts, "model", "sample", "label", "weight", "name"}
     taken = sorted({*group.coords} & names)
     if taken:
@@ -298,9 +300,9 @@ def _checked_facts_of_scan(recipe: Recipe, specs: Mapping[str, ArraySpec]) -> di
 
 def _fill_scan(
     store: Store,
-    work: Runner | Remote,
+    work: UnitRunner | Remote,
     asked: list[str],
-    part: Part,
+    part: RecipePart,
     batch_size: int,
     progress: bool | Callable[[int, int], None],
 ) -> None:

@@ -89,7 +89,7 @@ class Pool:
                 process.terminate()
 
 
-class Cluster:
+class DaskExecutor:
     """A client of `dask.distributed`, which repeats the calls of workers that die."""
 
     def __init__(self, client: Any) -> None:
@@ -129,7 +129,7 @@ class Cluster:
         """Do nothing: the cluster is the user's."""
 
 
-Crew = Pool | Cluster
+Crew = Pool | DaskExecutor
 
 
 class Remote:
@@ -239,7 +239,7 @@ def crew_of(executor: object, devices: str | Sequence[str] | None) -> Crew | Non
     if executor is None:
         return None
     if type(executor).__module__.startswith("distributed.") and hasattr(executor, "scheduler_info"):
-        return Cluster(executor)
+        return DaskExecutor(executor)
     if not callable(getattr(executor, "submit", None)):
         raise InputError(
             "executor",

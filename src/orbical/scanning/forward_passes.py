@@ -24,7 +24,7 @@ from .._trees import (
     tree_map,
 )
 from ..actions import Action, nonfinite_sample
-from ..data import Rows
+from ..data import SampleRows
 from ..errors import InputError, ModelError
 from ..groups import Elements, Group
 from ..predictors import PartialOutputs, Predictor, Raw, count_inputs
@@ -82,7 +82,7 @@ class Sweep:
         target: Tensor | None,
         names: list[str],
         advance: Callable[[int], None] = lambda inputs: None,
-    ) -> Unit:
+    ) -> PassResults:
         """Run the models on the orbits of a batch; an accelerator works on after it."""
         given, batch = batch, to_device(batch, self.device)
         doubt = self.task.input.doubt(batch)
@@ -93,7 +93,7 @@ class Sweep:
                     self._run_some(batch, target, rows, names, advance)
                     for rows in self._samples_at_once(count_inputs(batch))
                 ]
-                return Unit.joined(parts, given, doubt).to_host()
+                return PassResults.joined(parts, given, doubt).to_host()
             except torch.OutOfMemoryError:
                 if self.batch_size == 1:
                     raise
@@ -138,7 +138,7 @@ class Sweep:
         rows: slice,
         names: list[str],
         advance: Callable[[int], None],
-    ) -> Unit:
+    ) -> PassResults:
         """Run the models on the orbits of some samples of a batch, which are held at once."""
         some = tree_map(lambda leaf: leaf[rows], batch)
         truth = None if target is None else target[rows]
@@ -160,7 +160,7 @@ class Sweep:
             for name in names
         }
         defect = torch.cat([one.defect for one in passes[names[0]]]).transpose(0, 1)
-        return Unit(summaries, defect, broken, failures, some, None)
+        return PassResults(summaries, defect, broken, failures, some, None)
 
     def _passes(self, some: Tree, names: list[str]) -> Iterator[tuple[str, _Pass]]:
         """Yield what each model answers, a block of elements after the other."""
@@ -272,8 +272,8 @@ class Sweep:
             if _TOO_LARGE in str(error) and self.batch_size > 1:
                 raise torch.OutOfMemoryError(str(error)) from error
             raise ModelError(
-                f"model {name!r} raised {type(error).__name__} for inputs {_shapes(inputs)}: "
-                f"{words_of(error)}{_if_gray(inputs)}"
+                f"model {name!r} raised {type(error).__name__} for inputs "
+                f"{_pass_input_shapes(inputs)}: {words_of(error)}{_if_gray(inputs)}"
             ) from error
 
     @cached_property
@@ -298,7 +298,7 @@ class Sweep:
             if got != expected:
                 raise ModelError(
                     f"expected {expected} outputs for as many inputs, got {got}"
-                    f"{_if_fields(moved, got)}"
+                    f"{_pass_remedy_for_fields(moved, got)}"
                 )
             outputs = to_device(split_leading(outputs, count, samples), self.device)
             return self.task.at_home(self.task.joined(outputs, moved), elements)
@@ -333,7 +333,7 @@ class _Pass:
 
 
 @dataclass
-class Unit:
+class PassResults:
     """The results of one chunk: `{model: variables}` and the action defect `[B, K]`.
 
     The arrays travel from the accelerator while the next chunk is being computed; `wait` is called
@@ -349,17 +349,17 @@ class Unit:
     batch: Tree
     doubt: Tensor | None
     landed: torch.cuda.Event | None = None
-    read: Rows | None = None
+    read: SampleRows | None = None
     target: Tensor | None = None
 
     @staticmethod
-    def joined(parts: list[Unit], batch: Tree, doubt: Tensor | None) -> Unit:
+    def joined(parts: list[PassResults], batch: Tree, doubt: Tensor | None) -> PassResults:
         """Return the results of all samples of a batch from those of some at a time."""
         failures: dict[str, Failures] = {name: {} for name in parts[0].failures}
         for part in parts:
             for name, found in part.failures.items():
                 failures[name] |= found
-        return Unit(
+        return PassResults(
             concatenate([part.summaries for part in parts]),
             torch.cat([part.defect for part in parts]),
             concatenate([part.broken for part in parts], 1),
@@ -368,7 +368,7 @@ class Unit:
             doubt,
         )
 
-    def to_host(self) -> Unit:
+    def to_host(self) -> PassResults:
         """Start copying all arrays to the memory of the host."""
         summaries, defect, broken, doubt = tree_map(
             lambda leaf: None if leaf is None else leaf.to("cpu", non_blocking=True),
@@ -397,10 +397,10 @@ def _if_gray(inputs: Tree) -> str:
     return "; if the network takes color images, pass preprocess='color'" if gray else ""
 
 
-def _if_fields(inputs: Tree, got: int) -> str:
+def _pass_remedy_for_fields(inputs: Tree, got: int) -> str:
     """Return the remedy for a function that took a dictionary of fields for a batch.
 
-    >>> _if_fields({"question": torch.zeros(8), "options": torch.zeros(8)}, 2)
+    >>> _pass_remedy_for_fields({"question": torch.zeros(8), "options": torch.zeros(8)}, 2)
     "; a batch is a dictionary of 'question', 'options': name the function's parameters so"
     """
     if not isinstance(inputs, dict) or len(inputs) != got:
@@ -409,10 +409,10 @@ def _if_fields(inputs: Tree, got: int) -> str:
     return f"; a batch is a dictionary of {names}: name the function's parameters so"
 
 
-def _shapes(inputs: Tree) -> str:
+def _pass_input_shapes(inputs: Tree) -> str:
     """Describe inputs by the shape of each field, with its name if it has one.
 
-    >>> _shapes({"pos": torch.zeros(2, 3), "mask": torch.zeros(2)})
+    >>> _pass_input_shapes({"pos": torch.zeros(2, 3), "mask": torch.zeros(2)})
     'mask (2,), pos (2, 3)'
     """
     fields = sorted(inputs.items()) if isinstance(inputs, dict) else [("", inputs)]

@@ -91,7 +91,7 @@ def _probe_is_steady(
         sweep.compare(name, raws[-1], repeated)
         raws.append(repeated)
         again = sweep.read(name, repeated, inputs, elements[rows])
-        return max(map(_share_of_change, leaves(first), leaves(again)))
+        return max(map(_relative_probe_change, leaves(first), leaves(again)))
 
     raws, count = [raw], next(leaves(moved)).shape[1]
     whole = [*range(len(elements))], [*range(count)]
@@ -124,7 +124,7 @@ def _middle(count: int) -> list[int]:
     return [count // 4 + place % half for place in range(count)]
 
 
-def _share_of_change(first: Tensor, second: Tensor) -> float:
+def _relative_probe_change(first: Tensor, second: Tensor) -> float:
     """Return the largest difference of two tensors relative to the first; missing agrees."""
     kind = torch.promote_types(first.dtype, torch.float32)
     first, second = first.to(kind), second.to(kind)
@@ -263,7 +263,7 @@ def _specs_of_probed_model(
     return specs
 
 
-def truth_arrays(task: Task, target: Tensor | None) -> dict[str, Fixed]:
+def unprobed_truth_arrays(task: Task, target: Tensor | None) -> dict[str, Fixed]:
     """Return the array of the targets, if there are any, and the label of several objects."""
     if target is None:
         return {}
@@ -280,7 +280,7 @@ def truth_specs(task: Task, first: Tensor, number: int) -> dict[str, ArraySpec]:
     """Return the arrays of targets that units fill."""
     return {
         name: ArraySpec(one.dims, (number, *one.values.shape[1:]), str(one.values.dtype), about)
-        for name, one in truth_arrays(task, first).items()
+        for name, one in unprobed_truth_arrays(task, first).items()
         for about in [one.attributes]
     }
 
@@ -304,10 +304,10 @@ def input_fields(batch: Tree, name: str = "input") -> Iterator[tuple[str, Tensor
 _RESERVED = ("class", "element", "group", "label", "model", "name", "sample", "units", "weight")
 
 
-def sample_facts(recipe: Recipe, results: Mapping[str, ArraySpec]) -> dict[str, Fixed]:
+def unprobed_arrays(recipe: Recipe, results: Mapping[str, ArraySpec]) -> dict[str, Fixed]:
     """Return the arrays that are known before the scan; `results` are those that it fills."""
     target = None if recipe.units_hold_targets else recipe.target
-    found = truth_arrays(recipe.task, target)
+    found = unprobed_truth_arrays(recipe.task, target)
     if recipe.samples.names is not None:
         about = {"units": "", "long_name": "name of the sample"}
         found["name"] = Fixed(("sample",), recipe.samples.names, about)

@@ -115,7 +115,7 @@ def plan(
     first_inputs = samples.first(PROBE_SAMPLES)[0]
     task = _recipe_task_with_classes(task, samples).for_inputs(first_inputs, samples.source.action)
     plain = given_group or as_group(task.usual_group(first_inputs))
-    first, first_target, target = checked_data(samples, plain, task)
+    first, first_target, target = checked_recipe_data(samples, plain, task)
     acting = task.on_outputs(plain)
     kept = _checked_keep_of_recipe(keep, task)
     prepare = checked_preprocessing(preprocess, first)
@@ -143,7 +143,7 @@ def plan(
     return recipe
 
 
-def checked_data(
+def checked_recipe_data(
     samples: Samples, group: Group, task: Task
 ) -> tuple[Tree, Tensor | None, Tensor | None]:
     """Return the first inputs, their targets, and those of all samples if they are known.
@@ -270,7 +270,7 @@ def _checked_keep_of_recipe(keep: str | Iterable[str], task: Task) -> frozenset[
 
 
 @dataclass(frozen=True)
-class Part:
+class RecipePart:
     """The part `number` of `count`, counted from 1."""
 
     number: int = 1
@@ -284,27 +284,28 @@ class Part:
         return f"{self.number}/{self.count}"
 
 
-WHOLE = Part()
+WHOLE = RecipePart()
 
 
-def scan_part(given: str | None, environment: Mapping[str, str] = os.environ) -> Part:
+def recipe_part(given: str | None, environment: Mapping[str, str] = os.environ) -> RecipePart:
     """Return the part that a text names; `auto` reads it from what started this process.
 
-    >>> scan_part("3/16").holds(2), scan_part("3/16").holds(3)
+    >>> recipe_part("3/16").holds(2), recipe_part("3/16").holds(3)
     (True, False)
-    >>> str(scan_part("auto", {"RANK": "0", "WORLD_SIZE": "4"}))
+    >>> str(recipe_part("auto", {"RANK": "0", "WORLD_SIZE": "4"}))
     '1/4'
-    >>> str(scan_part("auto", {"AWS_BATCH_JOB_ARRAY_INDEX": "2", "AWS_BATCH_JOB_ARRAY_SIZE": "16"}))
+    >>> job = {"AWS_BATCH_JOB_ARRAY_INDEX": "2", "AWS_BATCH_JOB_ARRAY_SIZE": "16"}
+    >>> str(recipe_part("auto", job))
     '3/16'
     """
     if given is None:
         return WHOLE
     if given == "auto":
-        return _scan_part_from_environment(environment)
+        return _recipe_part_from_environment(environment)
     found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", given) if isinstance(given, str) else None
     if found is None or not 1 <= int(found[1]) <= int(found[2]):
         raise InputError("part", "'auto' or i/n with i from 1 to n, such as 3/16", repr(given))
-    return Part(int(found[1]), int(found[2]))
+    return RecipePart(int(found[1]), int(found[2]))
 
 
 _PARTS = "ORBICAL_PARTS"  # set by the user where a scheduler does not tell how many there are
@@ -320,7 +321,7 @@ _SCHEDULERS = {  # the number of a task, the first, the last and their step; or 
 }
 
 
-def _scan_part_from_environment(environment: Mapping[str, str]) -> Part:
+def _recipe_part_from_environment(environment: Mapping[str, str]) -> RecipePart:
     """Return the part of this task, by what its scheduler tells it."""
     known = {name: int(text) for name, text in environment.items() if _is_count(text)}
     found = [
@@ -357,7 +358,7 @@ def _scan_part_from_environment(environment: Mapping[str, str]) -> Part:
             remedy="pass i/n, such as 3/16",
         )
     number = (known[task] - begin) // each + 1
-    return scan_part(f"{number}/{(end - begin) // each + 1}")
+    return recipe_part(f"{number}/{(end - begin) // each + 1}")
 
 
 def _is_count(text: str) -> bool:

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from .._imports_and_paths import words_of
-from ..data import FilePart
+from ..data import ArrayFilePart
 from ..errors import InputError
 from ..store import explained_store_errors, is_remote
 from .description import scan_versions
@@ -122,7 +122,7 @@ def _write_spilled_recipe(recipe: Recipe, folder: Path) -> None:
 
 def _read(folder: Path) -> Recipe:
     with (folder / _FILE).open("rb") as file:
-        recipe: Recipe = _SpilledReader(file, folder).load()
+        recipe: Recipe = _TicketReader(file, folder).load()
     return recipe
 
 
@@ -160,7 +160,7 @@ class _Spiller(cloudpickle.Pickler):  # type: ignore[misc]
         """Return where a large array is found; all else is written as cloudpickle does."""
         if isinstance(thing, np.ndarray) and type(thing) in (np.ndarray, np.memmap):
             if thing.nbytes >= _SMALLEST and not thing.dtype.hasobject:
-                return FilePart.of(thing) or (self._save(thing),)
+                return ArrayFilePart.of(thing) or (self._save(thing),)
         elif type(thing) is Tensor and _is_dense(thing):
             order = sorted(range(thing.ndim), key=thing.stride, reverse=True)
             stored = thing.permute(order)
@@ -176,7 +176,7 @@ class _Spiller(cloudpickle.Pickler):  # type: ignore[misc]
         return name
 
 
-class _SpilledReader(pickle.Unpickler):
+class _TicketReader(pickle.Unpickler):
     """Reads what `_Spiller` wrote, from the folder where it is now."""
 
     def __init__(self, file: Any, folder: Path) -> None:
@@ -185,8 +185,8 @@ class _SpilledReader(pickle.Unpickler):
 
     def persistent_load(self, place: Any) -> Any:
         """Map an array."""
-        if isinstance(place, FilePart):
-            return FilePart.open(place)
+        if isinstance(place, ArrayFilePart):
+            return ArrayFilePart.open(place)
         stored = np.load(self.folder / place[0], mmap_mode="c")  # writable, the file is not changed
         if len(place) == 1:
             return stored

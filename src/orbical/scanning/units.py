@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -10,29 +11,29 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from .._imports_and_paths import words_of
-from ..data import Rows, read_rows, read_samples_ahead, to_numpy
+from ..data import SampleRows, Samples, read_rows, read_samples_ahead, to_numpy
 from ..errors import InputError, ModelError
 from ..predictors import count_inputs
-from ..store import ArraySpec, Json, Record, row_runs
+from ..store import MOST_UNITS, ArraySpec, Json, Record, row_runs
 from .description import (
-    check_chunk_samples,
+    check_chunk_as_described,
     describe_scan,
     failure_entries,
     numbers_per_sample,
-    unit_size,
 )
-from .forward_passes import Sweep, Unit
+from .forward_passes import PassResults, Sweep
 from .probing import (
     PROBE_ELEMENTS,
     input_fields,
     probe_model_for_scan,
     probed_array_specs,
-    truth_arrays,
     truth_specs,
+    unprobed_truth_arrays,
 )
 from .recipe import Recipe
 
@@ -43,15 +44,19 @@ _MAPS_HELD = 8
 _SHARE_OF_MEMORY = 8
 """A forward pass may take one such part of an accelerator: larger ones are hardly faster."""
 
+_MOST_UNITS = 512
+_MOST_CHOSEN_UNITS = 65_000  # a unit is a file of each array
+_WRITTEN = 1 << 24  # bytes of the results of a model in a unit
+
 
 @dataclass
-class Runner:
+class UnitRunner:
     """A recipe in this process: models on their device, and what probes found out about them."""
 
     recipe: Recipe
     sweep: Sweep
     probes: Json
-    _begun: tuple[Unit, Iterator[Rows]] | None = None
+    _begun: tuple[PassResults, Iterator[SampleRows]] | None = None
 
     def describe(self) -> tuple[Record, dict[str, ArraySpec]]:
         """Return the record of the scan, and the arrays of its results."""
@@ -126,7 +131,7 @@ class Runner:
 
 
 @contextmanager
-def ready_scan_units(recipe: Recipe) -> Iterator[Runner]:
+def ready_unit_runner(recipe: Recipe) -> Iterator[UnitRunner]:
     """Make a recipe ready in this thread; each process probes, since it holds its own models."""
     device = _device_of_units(recipe.device)
     with ExitStack() as stack:
@@ -161,17 +166,17 @@ def ready_scan_units(recipe: Recipe) -> Iterator[Runner]:
             inputs, outputs = numbers_per_sample(recipe.first), sweep.output_numbers
             least = _choose_batch_size(max(outputs, _MAPS_HELD * inputs), device)
             most = min(size, _choose_batch_size(max(outputs, inputs), device))
-            sweep.batch_size = max(least, min(most, _most_units_by_memory(sweep, recipe)))
-        yield Runner(recipe, sweep, probes)
+            sweep.batch_size = max(least, min(most, _unit_batch_limit_by_memory(sweep, recipe)))
+        yield UnitRunner(recipe, sweep, probes)
 
 
 def run_unit(
-    runner: Runner,
+    runner: UnitRunner,
     rows: slice,
     models: list[str],
     advance: Callable[[int], None] = lambda inputs: None,
-    read: Rows | None = None,
-) -> Unit:
+    read: SampleRows | None = None,
+) -> PassResults:
     """Run models on the orbits of a chunk of samples; an accelerator works on after it.
 
     `read` are the samples, if they have been read already.
@@ -189,16 +194,16 @@ def run_unit(
     return unit
 
 
-def commit_scan_unit(store: Store, runner: Runner, chunk: int, unit: Unit) -> None:
+def commit_scan_unit(store: Store, runner: UnitRunner, chunk: int, unit: PassResults) -> None:
     """Write the arrays of a chunk, then the flag of each model whose unit this completes."""
     sweep = runner.sweep
     first = store.record.rows(chunk).start
     digest = unit.read.digest if unit.read is not None else None
-    check_chunk_samples(store, chunk, digest)
+    check_chunk_as_described(store, chunk, digest)
     shared = (None, chunk) not in store.units
     known: dict[str, Any] = {}
     if shared and runner.recipe.units_hold_targets:
-        truth = truth_arrays(sweep.task, unit.target)
+        truth = unprobed_truth_arrays(sweep.task, unit.target)
         known |= {name: fixed.values for name, fixed in truth.items()}
     if shared and "inputs" in sweep.keep:
         known |= {name: to_numpy(leaf) for name, leaf in input_fields(unit.batch)}
@@ -234,7 +239,7 @@ def _device_of_units(device: str) -> torch.device:
     return chosen
 
 
-def _most_units_by_memory(sweep: Sweep, recipe: Recipe) -> int:
+def _unit_batch_limit_by_memory(sweep: Sweep, recipe: Recipe) -> int:
     """Return how many inputs a model can take, by the memory that the probes took.
 
     On a CPU it is not known: a model that returns maps holds many more numbers than an input has.
@@ -254,3 +259,35 @@ def _choose_batch_size(numbers: int, device: torch.device) -> int:
     """Return the number of inputs in a forward pass, from the numbers in an input or an output."""
     budget, most = (2**28, 2**16) if device.type == "cuda" else (2**20, 2**8)
     return max(1, min(budget // numbers, most))
+
+
+def unit_size(
+    sweep: Sweep, samples: Samples, specs: Mapping[str, ArraySpec], chunk: int | None
+) -> int:
+    """Return the number of samples in a unit, chosen if it is not given."""
+    if chunk is None:
+        chunk = _choose_unit_size(sweep, samples, specs)
+        if any(predictor.one_at_a_time for predictor in sweep.predictors.values()):
+            # Slow models: a kill loses one sample, or few where so many files would be too many.
+            chunk = min(chunk, max(1, len(samples) // _MOST_UNITS))
+        chunk = max(chunk, -(-len(samples) // _MOST_CHOSEN_UNITS))
+    return min(max(chunk, -(-len(samples) // MOST_UNITS)), len(samples))
+
+
+def _choose_unit_size(sweep: Sweep, samples: Samples, specs: Mapping[str, ArraySpec]) -> int:
+    """Return the number of samples in a unit, which is a file of each array.
+
+    Arrays of one number for each element have half a megabyte, or two on an accelerator, and the
+    results of a model 16, so that files are few and memory hardly grows with the data; the
+    inputs of a unit fit into memory; and a kill loses little work, which the numbers in the
+    transformed inputs or in their outputs measure.
+    """
+    inputs, elements = numbers_per_sample(samples.inputs(0, 1)), len(sweep.group)
+    of_model = (spec for spec in specs.values() if spec.dims[0] == "model")
+    results = sum(math.prod(one.shape[2:]) * np.dtype(one.dtype).itemsize for one in of_model)
+    # An accelerator splits its work by divisors of the number of samples.
+    large = sweep.device.type == "cuda"
+    file, work, held, even = (2**19, 2**33, 2**27, 64) if large else (2**17, 2**29, 2**24, 1)
+    most = min(file, work // max(inputs, sweep.output_numbers)) // elements
+    rows = int(max(1, min(most, held // inputs, _WRITTEN // results)))
+    return rows // even * even or rows

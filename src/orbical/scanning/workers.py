@@ -25,7 +25,7 @@ from ..store import ArraySpec, ModelEntry, Record
 from .description import described_models, same_model
 from .recipe import PROBE_SAMPLES, Recipe
 from .recipe_tickets import Ticket, ticket_versions
-from .units import Runner, commit_scan_unit, ready_scan_units, run_unit
+from .units import UnitRunner, commit_scan_unit, ready_unit_runner, run_unit
 
 if TYPE_CHECKING:
     from ..store import Store
@@ -82,7 +82,7 @@ class _WorkerDesk:
         self.ticket = ticket
         self._thread = ThreadPoolExecutor(1, "orbical")
         self._stack = ExitStack()
-        self._runner: Runner | None = None
+        self._runner: UnitRunner | None = None
         self._stores: dict[Path, Store] = {}
         self.warnings: list[str] = []
 
@@ -97,7 +97,7 @@ class _WorkerDesk:
         return self._thread.submit(there).result()
 
     @property
-    def runner(self) -> Runner:
+    def runner(self) -> UnitRunner:
         """The recipe, made ready on first use."""
         if self._runner is None:
             with _named_worker_errors(), warnings.catch_warnings(record=True) as caught:
@@ -109,7 +109,7 @@ class _WorkerDesk:
                 if _here.device is not None:
                     recipe = replace(recipe, device=_here.device)
                 _check_data(recipe)
-                self._runner = self._stack.enter_context(ready_scan_units(recipe))
+                self._runner = self._stack.enter_context(ready_unit_runner(recipe))
             self.warnings = [str(one.message) for one in caught if one.category is UserWarning]
         return self._runner
 

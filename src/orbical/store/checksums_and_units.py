@@ -107,7 +107,7 @@ class Ledger:
         return StoreError(f"{key} is {why}")
 
 
-class CheckedStore(WrapperStore[Any]):
+class ChecksummedStore(WrapperStore[Any]):
     """The files of a scan: each chunk is verified when it is read, and hashed when it is written.
 
     Without this, a lost chunk reads as fill values. Chunks that the ledger does not know belong to
@@ -122,15 +122,15 @@ class CheckedStore(WrapperStore[Any]):
         self._folders: set[str] = set()  # those that are no links
 
     @classmethod
-    def at(cls, root: Path) -> CheckedStore:
+    def at(cls, root: Path) -> ChecksummedStore:
         """Return the files in a folder, local or remote."""
         if not is_remote(root):
             return cls(LocalStore(root), root)
         options = dict(root.storage_options)  # type: ignore[attr-defined]
         return cls(FsspecStore.from_url(str(root), options), root)
 
-    def _with_store(self, store: object) -> CheckedStore:
-        return CheckedStore(store, self.root, self.ledger)
+    def _with_store(self, store: object) -> ChecksummedStore:
+        return ChecksummedStore(store, self.root, self.ledger)
 
     def __dask_tokenize__(self) -> str:
         return self._token  # what was read before a repair is not what is read after it

@@ -12,7 +12,7 @@ from zarr.storage import MemoryStore
 
 from ..errors import StoreError
 from ..groups import Group
-from .checksums_and_units import CheckedStore
+from .checksums_and_units import ChecksummedStore
 from .file_access import (
     create_file,
     exists,
@@ -29,7 +29,7 @@ from .layout import (
     data_attributes,
     fixed_arrays,
     fixed_metadata,
-    group_metadata,
+    group_metadata_in_layout,
     result_metadata,
 )
 from .record import Record
@@ -63,7 +63,7 @@ def create(
             there = stack.enter_context(temporary_folder(path))
         building = there / "new"
         building.mkdir()
-        _filled_on_creation(CheckedStore.at(building), record, specs, group, fixed)
+        _filled_on_creation(ChecksummedStore.at(building), record, specs, group, fixed)
         replaced = overwrite and exists(path)
         if is_remote(path):
             if replaced:
@@ -104,7 +104,7 @@ def _created_by_another(path: Path) -> StoreError:
 
 
 def _filled_on_creation(
-    files: CheckedStore | MemoryStore,
+    files: ChecksummedStore | MemoryStore,
     record: Record,
     specs: Mapping[str, ArraySpec],
     group: Group,
@@ -118,7 +118,7 @@ def _filled_on_creation(
         "attributes": {**attributes, RECORD: json.dumps(about)},
         "zarr_format": 3,
         "consolidated_metadata": consolidated_metadata(
-            {**results, **once, "group": group_metadata(group)}
+            {**results, **once, "group": group_metadata_in_layout(group)}
         ),
         "node_type": "group",
     }

@@ -219,7 +219,7 @@ def check_array_sizes(record: Record, arrays: Json, fixed: Json) -> None:
                 raise ValueError(f"the chunks of {name} do not fit the record")
 
 
-def group_metadata(group: Group) -> Json:
+def group_metadata_in_layout(group: Group) -> Json:
     """Return the metadata of the folder with the arrays of a group, and what is none of these."""
     about = {name: getattr(group, name) for name in _OF_GROUP} | {
         "parts": sorted(group.parts),
@@ -248,7 +248,7 @@ def consolidated_metadata(metadata: Json) -> Json:
     return {"kind": "inline", "must_understand": False, "metadata": every}
 
 
-def read_group(metadata: Json, read: Callable[[str], np.ndarray]) -> Group:
+def group_from_layout_metadata(metadata: Json, read: Callable[[str], np.ndarray]) -> Group:
     """Return the group of a store from the metadata of its folder and from its arrays."""
     about: Json = json.loads(metadata["attributes"]["group"])
     weights = read("group/weights")

@@ -224,7 +224,7 @@ def arrays_of(scan: Scan | xr.Dataset | ScanArrays) -> ScanArrays:
     """Return the arrays of a scan, or of its `data`, to be read a block at a time."""
     if isinstance(scan, ScanArrays):
         return scan
-    return StoredArrays(scan) if is_scan(scan) else LabeledArrays(scan, _group_of(scan))
+    return StoredArrays(scan) if is_scan(scan) else LabeledArrays(scan, _group_of_scan_arrays(scan))
 
 
 def is_scan(scan: object) -> TypeIs[Scan]:
@@ -232,7 +232,7 @@ def is_scan(scan: object) -> TypeIs[Scan]:
     return isinstance(scan, Scan)
 
 
-def _group_of(scan: Scan | xr.Dataset) -> Group:
+def _group_of_scan_arrays(scan: Scan | xr.Dataset) -> Group:
     """Return the group of a scan; a data set names its group in its attributes."""
     if is_scan(scan):
         return scan.group
@@ -265,7 +265,7 @@ _SCORES = {"score": "truth", FINISHED: "consensus"}
 
 def opened_scan(scan: Scan | xr.Dataset) -> tuple[xr.Dataset, Group]:
     """Return the labeled data and the group of a scan."""
-    group = _group_of(scan)
+    group = _group_of_scan_arrays(scan)
     return (scan.data if is_scan(scan) else scan), group
 
 

@@ -16,7 +16,7 @@ from .._text import counted
 from .._warnings import warn
 from ..errors import InputError, StoreError
 from .file_access import explained_store_errors
-from .layout import read_group
+from .layout import group_from_layout_metadata
 from .record import Json
 
 if TYPE_CHECKING:  # a module that takes scans need not wait for zarr
@@ -54,7 +54,7 @@ class Scan:
         self.path = store.path
         with explained_store_errors(store.name, _DAMAGED):
             refuse_missing_files(store)
-            self.group = read_group(store.nodes["group"], store.read_fixed)
+            self.group = group_from_layout_metadata(store.nodes["group"], store.read_fixed)
             if self.group.fingerprint() != self.record.group.fingerprint:
                 raise StoreError(f"{store.name} is damaged: its group does not match its record")
         _warn_of_lost_flags_of_scan(store)

@@ -35,7 +35,7 @@ from .._codecs import check_codecs
 from ..errors import InputError, StoreError
 from .checksums_and_units import (
     CRC_BYTES,
-    CheckedStore,
+    ChecksummedStore,
     Ledger,
     UnitFile,
     UnitKey,
@@ -91,10 +91,10 @@ _SMALL_BYTES = 1 << 18
 class Store(Ledger):
     """The arrays of a scan: written unit by unit, read with their checksums verified."""
 
-    def __init__(self, files: CheckedStore | MemoryStore, document: Json) -> None:
+    def __init__(self, files: ChecksummedStore | MemoryStore, document: Json) -> None:
         super().__init__()
         self.files = files
-        self.path = files.root if isinstance(files, CheckedStore) else None
+        self.path = files.root if isinstance(files, ChecksummedStore) else None
         self.document = document
         self.durable = False
         about = json.loads(document["attributes"][RECORD])
@@ -104,7 +104,7 @@ class Store(Ledger):
         self.unreadable: dict[UnitKey, str] = {}  # and why
         self._read: dict[UnitKey, UnitFile] = {}  # what their files say
         self._origins: dict[int | None, str] = {}
-        if isinstance(files, CheckedStore):
+        if isinstance(files, ChecksummedStore):
             self.known = files.ledger.known
             files.ledger = self
             self.reload()
@@ -321,10 +321,10 @@ class Store(Ledger):
             raise self.lost(key, "damaged") from error
         return np.frombuffer(numbers, array.dtype).reshape(array.chunks)
 
-    def _local_files(self, name: str) -> CheckedStore | None:
+    def _local_files(self, name: str) -> ChecksummedStore | None:
         """Return the files of an array of numbers on this machine, if its codecs are the usual."""
         usual = [codec["name"] for codec in self.metadata[name]["codecs"]] == CODECS
-        local = isinstance(self.files, CheckedStore) and not is_remote(self.files.root)
+        local = isinstance(self.files, ChecksummedStore) and not is_remote(self.files.root)
         return self.files if usual and local else None  # type: ignore[return-value]
 
     def write(self, name: str, chunk: int, values: np.ndarray, model: int | None = None) -> None:
@@ -562,7 +562,7 @@ def open_store(path: Path) -> Store:
         attributes[_HASH] = hashed
         _check_names_in_zarr_store(path, document)
         check_codecs(document)
-        store = Store(CheckedStore.at(path), document)
+        store = Store(ChecksummedStore.at(path), document)
         check_array_sizes(store.record, store.metadata, store.fixed)
     return store
 

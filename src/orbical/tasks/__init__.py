@@ -13,11 +13,11 @@ from ._maps import (
     Places,
     chosen_map_slices,
     map_middle,
+    map_of_volume_slices,
     map_slices_at,
     reduced_label_maps,
-    slice_picture,
 )
-from .answers import answer_changes, answer_variables, code_changes
+from .answers import answer_changes, answer_code_changes, answer_variables
 from .atoms import DEFAULT_QUANTITIES, Atoms
 from .classification import CLASS_PROBABILITY, Choice, Classification, Ordinal, class_probabilities
 from .dense_regression import DenseRegression
@@ -35,9 +35,9 @@ from .structures import (
     STRUCTURE_SUFFIXES,
     SYMBOLS,
     batch_structures,
-    display_name,
     is_structure,
-    read_molecule_file,
+    read_structure_file,
+    structure_display_name,
 )
 from .task import ACTION_DEFECT, Reader, Task, Variable
 from .text_lines import Text
@@ -125,15 +125,15 @@ def parse_input(text: str) -> Action:
         ['numbers', 'pos']
     """
     if "=" not in text:
-        return _parse_action_of_task(text)
+        return _parse_task_input(text)
     fields = [piece.strip().partition("=") for piece in text.split(",")]
     for field, equals, action in fields:
         if not (field and equals and action):
             raise InputError("input", "FIELD=ACTION,FIELD=ACTION", repr(text))
-    return actions.as_action({field: _parse_action_of_task(action) for field, _, action in fields})
+    return actions.as_action({field: _parse_task_input(action) for field, _, action in fields})
 
 
-def _parse_action_of_task(text: str) -> Action:
+def _parse_task_input(text: str) -> Action:
     name, *settings = text.split(":")
     known = INPUTS | REGISTERED
     check_name("input", name, known)

@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .._trees import Tree
-from ..actions import Action, ClassMaps, ValueMaps, Window, action_view, central_image
+from ..actions import Action, ClassMaps, ValueMaps, Window, action_view, central_window_of_images
 from ..errors import InputError
 from ..groups import Group
 from .reading import wrong_output
@@ -100,7 +100,9 @@ class MapTask(Task):
 
     def in_view(self, reference: Tensor) -> Tensor:
         """Return the part of a reference that a window shows."""
-        return reference if self.window is None else central_image(reference, self.window)
+        return (
+            reference if self.window is None else central_window_of_images(reference, self.window)
+        )
 
 
 def vector_map_lengths(vectors: Tensor) -> Tensor:
@@ -222,12 +224,12 @@ def _middle_pixels(labels: Tensor) -> Tensor:
 
 def reduced_label_maps(labels: Tensor) -> Tensor:
     """Reduce label maps `[K, B, H, W]`, or the middle slices of `[K, B, D, H, W]`."""
-    return _middle_pixels(labels) if labels.ndim == 4 else slice_picture(labels, UNSEEN)
+    return _middle_pixels(labels) if labels.ndim == 4 else map_of_volume_slices(labels, UNSEEN)
 
 
 def reduced_value_maps(values: Tensor) -> Tensor:
     """Reduce maps `[K, B, H, W]`, or the middle slices of `[K, B, D, H, W]`, to middle pixels."""
-    return _middle_pixels(values) if values.ndim == 4 else slice_picture(values, torch.nan)
+    return _middle_pixels(values) if values.ndim == 4 else map_of_volume_slices(values, torch.nan)
 
 
 def map_values_on_grid(maps: Tensor, sides: int, cells: int) -> Tensor:
@@ -239,10 +241,10 @@ def map_values_on_grid(maps: Tensor, sides: int, cells: int) -> Tensor:
     return _chosen(maps, _reduced_sides(maps.shape[-sides:], cells))
 
 
-def slice_picture(volumes: Tensor, empty: float, side: int = MAP_SIDE) -> Tensor:
+def map_of_volume_slices(volumes: Tensor, empty: float, side: int = MAP_SIDE) -> Tensor:
     """Show volumes `[..., D, H, W]` by three slices, of at most `side` pixels, in one map.
 
-    >>> slice_picture(torch.arange(8).reshape(2, 2, 2), -1)
+    >>> map_of_volume_slices(torch.arange(8).reshape(2, 2, 2), -1)
     tensor([[ 4,  5, -1,  1,  5],
             [ 6,  7, -1,  3,  7],
             [-1, -1, -1, -1, -1],

@@ -32,10 +32,11 @@ def answer_codes(rows: Tensor) -> Tensor:
     return weighted.sum(-1)
 
 
-def majority_answer(codes: Tensor, weights: Tensor) -> Tensor:
+def majority_of_answer_codes(codes: Tensor, weights: Tensor) -> Tensor:
     """Return the index `[B]` of the first of K answers whose equals weigh most, from `[K, B]`.
 
-    >>> majority_answer(torch.tensor([[7], [3], [3]]), torch.tensor([0.4, 0.3, 0.3])).tolist()
+    >>> codes = torch.tensor([[7], [3], [3]])
+    >>> majority_of_answer_codes(codes, torch.tensor([0.4, 0.3, 0.3])).tolist()
     [1]
     """
     order, run, mass = _masses(codes, weights)
@@ -88,18 +89,17 @@ def answer_changes(
         return parts[0], parts[1]
     weights = torch.as_tensor(group.weights)
     if names[0] == "box":
-        return _answer_changes_of_boxes(
-            parts[0], parts[1], group, Boxes(*settings["size"]), weights
-        )
-    return code_changes(parts[0], weights)
+        return _box_answer_changes(parts[0], parts[1], group, Boxes(*settings["size"]), weights)
+    return answer_code_changes(parts[0], weights)
 
 
-def code_changes(codes: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+def answer_code_changes(codes: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     """Return whether codes `[n, K]` differ, and the share of pairs of elements that do, by weight.
 
         pairs = (1 - sum_c (sum of w_g with code c)^2) / (1 - sum_g w_g^2)
 
-    >>> changed, pairs = code_changes(torch.tensor([[7, 7, 7], [7, 7, 3]]), torch.ones(3) / 3)
+    >>> codes = torch.tensor([[7, 7, 7], [7, 7, 3]])
+    >>> changed, pairs = answer_code_changes(codes, torch.ones(3) / 3)
     >>> changed.tolist(), [round(share, 3) for share in pairs.tolist()]
     ([False, True], [0.0, 0.667])
     """
@@ -109,7 +109,7 @@ def code_changes(codes: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     return changed, torch.where(changed, pairs, 0.0)  # 0 also if rounding or no pair says otherwise
 
 
-def _answer_changes_of_boxes(
+def _box_answer_changes(
     box: Tensor, label: Tensor, group: Group, action: Boxes, weights: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Compare the un-transformed top boxes `[n, K, M, 4]` of all pairs of elements."""

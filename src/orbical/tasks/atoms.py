@@ -18,7 +18,7 @@ from ..errors import InputError, unknown_name
 from ..groups import Elements
 from . import reading
 from .quantities import MEASURES, PER_ATOM, SHAPES, SMALL, UNITS, Quantities, shaped_quantity
-from .structures import display_name, read_structures, structure_names
+from .structures import read_structures, structure_display_name, structure_names
 from .task import Reader, Results, Task, Variable, per_element, per_sample
 
 DEFAULT_QUANTITIES = ("energy", "forces")
@@ -120,7 +120,7 @@ class Atoms(Task):
     def sample_name(self, x: Tree, index: int, names: Sequence[str] | None) -> str:
         """Return the number, the name if any, and the formula of a molecule."""
         name = names[index] if names else ""
-        return f"molecule {index}: {display_name(name, x['numbers'][index].tolist())}"
+        return f"molecule {index}: {structure_display_name(name, x['numbers'][index].tolist())}"
 
     def _row(self, truth: Mapping[str, object], mask: Tensor) -> Tensor:
         """Return the truth as one row for each molecule, NaN for what is not known."""
@@ -166,7 +166,7 @@ class Atoms(Task):
             given = dict(zip(self.quantities, given, strict=True))
         if not isinstance(given, dict) or not {*self.quantities} <= {*given}:
             expected = f"a dictionary of {', '.join(self.quantities)}"
-            remedy = f"request less with quantities=; {reading.how_to_read(given)}"
+            remedy = f"request less with quantities=; {reading.reading_remedy(given)}"
             raise reading.wrong_output(expected, reading.described_value(given), remedy)
         counts = {q: len(x) if isinstance(x := given[q], Tensor) and x.ndim else 0 for q in given}
         if len({counts[q] for q in self.quantities} - {0}) > 1:

@@ -86,7 +86,7 @@ class SampleClassTask(ClassTask):
         representation: Representation = "trivial",
     ) -> None:
         super().__init__(input, Trivial(), outputs, read, classes)
-        self.representation = _checked_representation_of_classes(representation)
+        self.representation = _classification_representation(representation)
 
     def on_outputs(self, group: Group) -> Group:
         """Return a group that knows the permutation of classes of each element."""
@@ -119,7 +119,7 @@ class SampleClassTask(ClassTask):
             )
 
 
-def _checked_representation_of_classes(given: Representation) -> Representation:
+def _classification_representation(given: Representation) -> Representation:
     """Return how classes move, with the names of elements and classes as text."""
     if isinstance(given, Mapping) and all(isinstance(moves, Mapping) for moves in given.values()):
         return {

@@ -22,7 +22,7 @@ from ._maps import (
     vector_map_lengths,
 )
 from .reading import read_output, read_truth, wrong_output, wrong_truth
-from .task import About, Move, Orbit, Reader, Results, Variable, per_element, per_sample
+from .task import About, Move, Reader, Results, TaskOrbit, Variable, per_element, per_sample
 from .uncertainties import uncertain_outputs
 
 POINTS_SIDE = {2: 16, 3: 6}
@@ -193,7 +193,7 @@ class DenseRegression(MapTask):
         apart = self._errors(outputs, center[None]).double().square()
         return masked_map_mean(apart, valid, self.areas(apart))
 
-    def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: Orbit) -> Results:
+    def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: TaskOrbit) -> Results:
         """Return where answers differ from the consensus, and errors and variances at points."""
         against = self._errors(orbit.answers, orbit.moved)
         found = {"map_vs_consensus": _reduced(against, orbit.valid)}

@@ -22,7 +22,7 @@ from .detection_matching import (
     Detections,
     Pairing,
     box_area,
-    clipped_boxes,
+    clipped_detection_boxes,
     detection_pairs,
     detection_set_measures,
     inverted_detection_boxes,
@@ -124,7 +124,7 @@ class Detection(Task):
         read: Reader | None = None,
     ) -> None:
         window = Window(128) if input is None else as_action(input)
-        self.size = reading.read_view_size(size, window)
+        self.size = reading.read_task_view_size(size, window)
         super().__init__(window, Boxes(*self.size), read)
         self.choose_score(score, SCORES)
         self.threshold = float(real_number("threshold", threshold, "in [0, 1]"))
@@ -296,11 +296,11 @@ class Detection(Task):
         """Average the un-transformed detections `[K, B, M, ...]` over the group, in clusters."""
         backward = elements.inverse()
         view = self._view(found.box)
-        seen = clipped_boxes(found.box, view)
+        seen = clipped_detection_boxes(found.box, view)
         near = torch.cat([seen[..., :2] <= BORDER, seen[..., 2:] >= view[2:] - BORDER], -1)
         home = Detections(self.output.move(backward, found.box), found.confidence, found.label)
         view_home = self.output.move(backward, view[None, None, None])[:, 0, 0]
-        border = near if _keeps_sides(elements) else torch.zeros_like(near)
+        border = near if _keeps_detection_sides(elements) else torch.zeros_like(near)
         return detection_consensus(home, view_home, border, weights, self.threshold, self.most)
 
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
@@ -328,7 +328,7 @@ class Detection(Task):
         return sides
 
 
-def _keeps_sides(elements: Elements) -> bool:
+def _keeps_detection_sides(elements: Elements) -> bool:
     """Check whether left stays left and top stays top: shifts and scalings alone."""
     if "plane" not in elements.parts:
         return True

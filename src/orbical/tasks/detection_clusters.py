@@ -135,7 +135,7 @@ def _pool_for_clusters(home: Detections, view_home: Tensor, at_border: Tensor) -
     """Gather the detections of each sample from all elements."""
     elements, samples, most = home.label.shape
     present = home.present.transpose(0, 1).reshape(samples, -1)
-    index, there = _every_place(present) if present.is_cuda else _held_places(present)
+    index, there = _every_place(present) if present.is_cuda else _places_to_cluster(present)
 
     def taken(values: Tensor) -> Tensor:
         return values.transpose(0, 1).reshape(samples, elements * most).gather(1, index)
@@ -156,7 +156,7 @@ def _pool_for_clusters(home: Detections, view_home: Tensor, at_border: Tensor) -
     )
 
 
-def _held_places(present: Tensor) -> tuple[Tensor, Tensor]:
+def _places_to_cluster(present: Tensor) -> tuple[Tensor, Tensor]:
     """Return the occupied places `[B, P]`, P of the fullest sample, and which are real.
 
     Most places `present [B, all]` are empty; leaving them out makes every later step smaller.

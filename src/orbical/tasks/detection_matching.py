@@ -67,11 +67,11 @@ def _size(left: Tensor, top: Tensor, right: Tensor, bottom: Tensor) -> Tensor:
     return (right - left).clamp_min_(0) * (bottom - top).clamp_min_(0)
 
 
-def clipped_boxes(boxes: Tensor, view: Tensor) -> Tensor:
+def clipped_detection_boxes(boxes: Tensor, view: Tensor) -> Tensor:
     """Clip boxes `[..., 4]` to a view `[..., 4]`; the result has no area where they do not meet.
 
     Example:
-        >>> clipped_boxes(torch.tensor([-5.0, 2, 4, 30]), torch.tensor([0.0, 0, 10, 10]))
+        >>> clipped_detection_boxes(torch.tensor([-5.0, 2, 4, 30]), torch.tensor([0.0, 0, 10, 10]))
         tensor([ 0.,  2.,  4., 10.])
     """
     low = torch.maximum(boxes[..., :2], view[..., :2])
@@ -81,7 +81,7 @@ def clipped_boxes(boxes: Tensor, view: Tensor) -> Tensor:
 
 def visible_area(boxes: Tensor, view: Tensor) -> Tensor:
     """Return the areas `[...]` of the parts of boxes `[..., 4]` inside a view `[4]`."""
-    return box_area(clipped_boxes(boxes, view))
+    return box_area(clipped_detection_boxes(boxes, view))
 
 
 LEAST_SEEN = 0.25
@@ -154,11 +154,11 @@ def detection_pairs(found: Detections, objects: Tensor, view: Tensor) -> Pairing
         The pairing.
     """
     box, kind = objects[..., :4], objects[..., 4]
-    seen = clipped_boxes(box, view)
+    seen = clipped_detection_boxes(box, view)
     exists = ~kind.isnan()
     share = box_area(seen) / box_area(box).clamp_min(torch.finfo(box.dtype).tiny)
     counted = exists & (share >= LEAST_SEEN)
-    overlap = iou(clipped_boxes(found.box, view)[..., :, None, :], seen[..., None, :, :])
+    overlap = iou(clipped_detection_boxes(found.box, view)[..., :, None, :], seen[..., None, :, :])
     same = found.label[..., :, None] == kind[..., None, :]  # an absent one is -1 or NaN: no class
     return Pairing(overlap.masked_fill(~same, 0), counted, counted[..., 0])
 

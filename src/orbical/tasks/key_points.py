@@ -99,7 +99,7 @@ class KeyPoints(Task):
         read: Reader | None = None,
     ) -> None:
         given = Images() if input is None else input
-        self.size = reading.read_view_size(size, given)
+        self.size = reading.read_task_view_size(size, given)
         super().__init__(given, PixelPoints(*self.size, swaps), read)
         self.choose_score(score, SCORES)
         self.swaps = None if swaps is None else checked_swaps(swaps)

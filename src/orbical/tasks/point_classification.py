@@ -16,7 +16,7 @@ from . import point_samples
 from ._maps import map_class_votes, map_tally, map_tally_variables, map_vote_disagreement
 from .classification import ClassTask, class_probabilities
 from .reading import check_as_predicted, read_class_indices, read_output, read_precision
-from .task import SHARE, Orbit, Reader, Results, Variable, per_element, per_sample
+from .task import SHARE, Reader, Results, TaskOrbit, Variable, per_element, per_sample
 
 UNLABELED = -1
 
@@ -120,7 +120,7 @@ class PointClassification(ClassTask):
     def joined(self, outputs: Tree, moved: Tree) -> Tree:
         """Add the mask of real points, and blank the rest."""
         found = outputs["probabilities"]
-        point_samples.check_frames(self.output, found.shape[2], moved)
+        point_samples.check_point_sample_count(self.output, found.shape[2], moved)
         mask = point_samples.point_mask(moved, found.shape[2])
         if mask is None:
             mask = torch.ones(found.shape[:3], dtype=torch.bool, device=found.device)
@@ -154,7 +154,7 @@ class PointClassification(ClassTask):
         about["consensus"] = per_sample("class of the largest mean probability", "point")
         return about | _LABELED if labeled else about
 
-    def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: Orbit) -> Results:
+    def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: TaskOrbit) -> Results:
         """Return the consensus as classes, and how many points change."""
         there = self.output.move(orbit.elements.inverse(), outputs["mask"])
         return {

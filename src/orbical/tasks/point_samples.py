@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from .. import actions
-from .._ragged import NODES, from_ragged, graph_fields, to_padded
+from .._ragged import NODES, from_ragged, ragged_fields, to_padded
 from .._trees import Tree
 from ..actions import Action, ActionTree, Frames, flat_actions
 from ..errors import InputError
@@ -28,7 +28,7 @@ def point_action(input: ActionTree | None) -> Action:
     return actions.Rows() if all(map(actions.is_own_action, whole)) else Frames()
 
 
-def check_frames(action: Action, count: int, moved: Tree) -> None:
+def check_point_sample_count(action: Action, count: int, moved: Tree) -> None:
     """Check that there is a prediction for each sample of signals, which it moves with."""
     if not isinstance(action, Frames) or not isinstance(moved, Tensor):
         return
@@ -61,7 +61,7 @@ def padded_points(data: Any, action: Action, unknown: float) -> object:
         rows = torch.cat([torch.as_tensor(cloud) for cloud in inputs])
         fields = {"pos": rows, "ptr": torch.nn.functional.pad(sizes.cumsum(0), (1, 0))}
     else:
-        found = graph_fields(inputs)
+        found = ragged_fields(inputs)
         if found is None and not _lacks_mask(inputs, action):
             return data
         if found is None:

@@ -62,7 +62,7 @@ def described_value(given: object) -> str:
     return f"a tuple of {len(given)}" if isinstance(given, tuple) else type(given).__name__
 
 
-def how_to_read(given: object) -> str:
+def reading_remedy(given: object) -> str:
     """Return the remedy for an output that holds what the task needs somewhere inside."""
     items = enumerate(given) if isinstance(given, tuple) else ()
     parts = given.items() if isinstance(given, Mapping) else items
@@ -90,7 +90,7 @@ def read_output(given: object, what: str, *dims: str) -> Tensor:
     raise unreadable_output(given, f"{what} [{', '.join(dims)}]")
 
 
-def read_view_size(size: object, input: object) -> tuple[int, int]:
+def read_task_view_size(size: object, input: object) -> tuple[int, int]:
     """Return the height and width of the view that boxes and points lie in, or raise."""
     if size is None and isinstance(input, Window):
         return input.size, input.size
@@ -104,7 +104,7 @@ def read_view_size(size: object, input: object) -> tuple[int, int]:
 
 def unreadable_output(given: object, expected: str) -> ModelError:
     """Return the error for a raw model output that a task cannot read."""
-    return wrong_output(expected, described_value(given), how_to_read(given))
+    return wrong_output(expected, described_value(given), reading_remedy(given))
 
 
 def wrong_output(expected: str, got: object, remedy: str = "") -> ModelError:

@@ -18,7 +18,7 @@ from ..errors import InputError, ModelError, check_name
 from ..groups import Elements
 from . import point_samples, uncertainties
 from .reading import check_as_predicted, described_value, is_real, read_truth, wrong_output
-from .task import About, Move, Orbit, Reader, Results, Task, Variable, per_element, per_sample
+from .task import About, Move, Reader, Results, Task, TaskOrbit, Variable, per_element, per_sample
 
 
 class Regression(Task):
@@ -110,7 +110,7 @@ class Regression(Task):
 
     def joined(self, outputs: Tree, moved: Tree) -> Tree:
         """Blank the outputs on padding, where the data have a mask of points."""
-        point_samples.check_frames(self.output, outputs["mean"].shape[2], moved)
+        point_samples.check_point_sample_count(self.output, outputs["mean"].shape[2], moved)
         mask = point_samples.point_mask(moved, outputs["mean"].shape[2]) if self.per_point else None
         if mask is None:
             return outputs
@@ -214,7 +214,7 @@ class Regression(Task):
             found["error"] = self.output.difference(moved, outputs["mean"])
         return found
 
-    def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: Orbit) -> Results:
+    def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: TaskOrbit) -> Results:
         """Return the mean of the un-transformed variances, and their distance from it."""
         found = self.companions(outputs)
         if not found:
@@ -256,11 +256,11 @@ def _output_action_of_regression(
     if name == "pitch":
         return actions.Pitch(step or "semitones")
     if name == "position":
-        return _position(step, per_point)
+        return _position_action_of_regression(step, per_point)
     return actions.Irreps(representation, per_point)
 
 
-def _position(size: str, per_point: bool) -> Action:
+def _position_action_of_regression(size: str, per_point: bool) -> Action:
     """Return the action on positions, in images of a size such as `64:48`."""
     sides = size.split(":") if size else []
     if sides and not (len(sides) == 2 and all(side.isdigit() for side in sides)):
@@ -420,7 +420,7 @@ class Mixed(Regression):
         each = self._blocks.split(apart.double()).items()
         return found | {f"error_{name}": part.norm(dim=-1).float() for name, part in each}
 
-    def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: Orbit) -> Results:
+    def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: TaskOrbit) -> Results:
         """Return the gap of each output."""
         apart = self.output.difference(orbit.home, orbit.consensus[None]).double()
         found, weights = {}, orbit.weights.double()

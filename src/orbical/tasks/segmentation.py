@@ -29,7 +29,7 @@ from ._maps import (
 )
 from .classification import ClassTask, class_probabilities
 from .reading import read_class_indices, read_output
-from .task import SHARE, Along, Reader, Results, Variable, per_element, per_sample
+from .task import SHARE, Reader, Results, TaskOutputs, Variable, per_element, per_sample
 
 LARGEST_CLASS = 32_000
 REGION_IOU = 0.5
@@ -205,9 +205,9 @@ class Segmentation(MapTask, ClassTask):
         apart = (outputs - center[None]).double().square().sum(2)
         return masked_map_mean(apart, valid, self.areas(apart))
 
-    def along(self, *given: Any) -> _SegmentsAlong:
+    def along(self, *given: Any) -> _SegmentationOutputs:
         """Return what sums the outputs as they come, and keeps only the class of each pixel."""
-        return _SegmentsAlong(self, *given)
+        return _SegmentationOutputs(self, *given)
 
     def summarize(
         self, outputs: Tensor, target: Tensor | None, elements: Elements, weights: Tensor
@@ -266,7 +266,7 @@ class Segmentation(MapTask, ClassTask):
         return labeled if valid is None else labeled & valid[:, None]
 
 
-class _SegmentsAlong(Along):
+class _SegmentationOutputs(TaskOutputs):
     """Class maps along an orbit, of which no more than a block of elements is held at a time.
 
     Kept are the mean of the probabilities, the votes for the class of each pixel, and the class

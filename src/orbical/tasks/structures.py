@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from .._imports_and_paths import existing_file, import_extra, reading
-from .._ragged import from_ragged, graph_fields, is_graph
+from .._ragged import from_ragged, is_graph, ragged_fields
 from ..errors import InputError, unknown_name
 from .quantities import UNITS, missing_quantity, shaped_quantity
 
@@ -53,7 +53,7 @@ def is_structure(thing: object) -> bool:
 
 def read_structures(data: object) -> tuple[NamedBatch, Any]:
     """Return molecules in any of their forms as a batch, and a truth that they bring, or None."""
-    inputs, truth = _apart(data)
+    inputs, truth = _structures_and_truth(data)
     if isinstance(inputs, list | tuple) and len(inputs) > 0 and is_structure(inputs[0]):
         batch, stored = batch_structures(inputs)
     else:
@@ -62,13 +62,13 @@ def read_structures(data: object) -> tuple[NamedBatch, Any]:
     return batch, stored if truth is None else truth
 
 
-def _apart(data: Any) -> tuple[Any, Any]:
+def _structures_and_truth(data: Any) -> tuple[Any, Any]:
     """Separate molecules, perhaps of a file, from a truth passed with them, or that they bring."""
     if isinstance(data, str | os.PathLike):
-        return read_molecule_file(Path(data).expanduser()), None
+        return read_structure_file(Path(data).expanduser()), None
     pair = isinstance(data, tuple | list) and len(data) == 2
     if pair and not is_structure(data[1]) and not is_graph(data[1]):
-        (inputs, known), truth = _apart(data[0]), data[1]
+        (inputs, known), truth = _structures_and_truth(data[0]), data[1]
         return inputs, known if truth is None else truth
     return ([data] if is_structure(data) else data), None
 
@@ -132,7 +132,7 @@ def structures_from_graphs(data: object) -> tuple[Batch, Batch | None] | None:
         >>> inputs["numbers"].tolist(), truth
         ([[8, 1], [2, 0]], None)
     """
-    fields = graph_fields(data)
+    fields = ragged_fields(data)
     if fields is None:
         return None
     for name, usual in _OTHER_NAMES.items():
@@ -211,11 +211,11 @@ def complete_structures(inputs: object) -> NamedBatch:
     return fields
 
 
-def formula(numbers: Iterable[int]) -> str:
-    """Return the Hill formula of a molecule: C and H first; numbers of 0 are padding.
+def structure_formula(numbers: Iterable[int]) -> str:
+    """Return the Hill structure_formula of a molecule: C and H first; numbers of 0 are padding.
 
     Example:
-        >>> formula([8, 1, 1, 0])
+        >>> structure_formula([8, 1, 1, 0])
         'H2O'
     """
     counts = Counter(SYMBOLS[int(number)] for number in numbers if number > 0)
@@ -234,21 +234,21 @@ def structure_names(data: object) -> list[str] | None:
         >>> structure_names([molecule("H2O"), ethanol])
         ['', 'ethanol']
     """
-    inputs, _ = _apart(data)
+    inputs, _ = _structures_and_truth(data)
     if not isinstance(inputs, list | tuple) or not all(map(is_structure, inputs)):
         return inputs.names if isinstance(inputs, NamedBatch) else None
     names = [str(getattr(one, "info", {}).get("name", "")).strip() for one in inputs]
     return names if any(names) else None
 
 
-def display_name(name: str, numbers: Iterable[int]) -> str:
-    """Return the name and formula of a molecule, or its formula alone.
+def structure_display_name(name: str, numbers: Iterable[int]) -> str:
+    """Return the name and structure_formula of a molecule, or its structure_formula alone.
 
     Example:
-        >>> display_name("water", [8, 1, 1]), display_name("H2O", [8, 1, 1]), display_name("", [2])
-        ('water, H2O', 'H2O', 'He')
+        >>> structure_display_name("water", [8, 1, 1]), structure_display_name("", [2])
+        ('water, H2O', 'He')
     """
-    written = formula(numbers)
+    written = structure_formula(numbers)
     return f"{name}, {written}" if name and name != written else written
 
 
@@ -289,7 +289,7 @@ def _truth_of_structures(structures: Sequence[Any], most: int) -> Batch | None:
     return known or None
 
 
-def read_molecule_file(path: Path) -> list[Any]:
+def read_structure_file(path: Path) -> list[Any]:
     """Read every molecule of a file as `ase.Atoms`, with its name in `info["name"]`."""
     if path.suffix.lower() not in STRUCTURE_SUFFIXES:
         raise InputError(

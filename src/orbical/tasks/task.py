@@ -91,7 +91,7 @@ ACTION_DEFECT = per_element(
 
 
 @dataclass(frozen=True)
-class Orbit:
+class TaskOrbit:
     """The answers to a batch along its orbits, and their consensus.
 
     Attributes:
@@ -194,7 +194,7 @@ class Task(WithUsage, ABC):
 
     # What a task may say.
 
-    def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: Orbit) -> Results:
+    def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: TaskOrbit) -> Results:
         """Return the task's own variables that need the outputs along the whole orbit."""
         return {}
 
@@ -378,7 +378,7 @@ class Task(WithUsage, ABC):
                 "task", problem=f"{name!r} is not a task of orbical", remedy="pass the task itself"
             )
         if read is None and described["read"] is not None:
-            read = _refuse_to_read(str(described["read"]))
+            read = _missing_task_reader(str(described["read"]))
         task = TASKS[name]._restored(
             described["settings"], Action.from_record(described["input"]), read
         )
@@ -464,7 +464,7 @@ class Task(WithUsage, ABC):
             summary["score"] = self.score(answers, self.output.move(elements, target[None]), inside)
             summary["consensus_vs_truth"] = self.score(consensus[None], target[None], None)[0]
         summary |= self.extras(outputs, target, elements)
-        orbit = Orbit(answers, home, seen, consensus, moved, valid, elements, weights)
+        orbit = TaskOrbit(answers, home, seen, consensus, moved, valid, elements, weights)
         summary |= self.orbit_extras(outputs, target, orbit)
         return self._sample_first(summary, target is not None)
 
@@ -474,12 +474,12 @@ class Task(WithUsage, ABC):
         elements: Elements,
         weights: Tensor,
         keep: Collection[str] | None = None,
-    ) -> Along:
+    ) -> TaskOutputs:
         """Return what takes outputs block by block; a task of large ones keeps only their sums.
 
         `keep` are the optional variables that are asked for, None for all.
         """
-        return Along(self, target, elements, weights, keep)
+        return TaskOutputs(self, target, elements, weights, keep)
 
     def _sample_first(self, summary: Results, labeled: bool) -> Results:
         """Exchange the axes of results that are element first, as they are stored."""
@@ -490,7 +490,7 @@ class Task(WithUsage, ABC):
         }
 
 
-class Along:
+class TaskOutputs:
     """The outputs of a model along the orbits of a batch: taken block by block, then summarized."""
 
     def __init__(
@@ -536,7 +536,7 @@ def _can_be_recorded(value: object) -> bool:
         return False
 
 
-def _refuse_to_read(name: str) -> Reader:
+def _missing_task_reader(name: str) -> Reader:
     """Return a stand-in for the reader of this name, which is not available."""
 
     def refuse(raw: object) -> NoReturn:

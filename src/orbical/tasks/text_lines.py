@@ -14,7 +14,7 @@ from .._trees import Tree
 from ..actions import ActionTree, Images, Trivial
 from ..errors import InputError, whole_number
 from ..groups import Elements
-from .answers import ANSWER, answer_codes, majority_answer
+from .answers import ANSWER, answer_codes, majority_of_answer_codes
 from .reading import described_value, is_real, read_precision, unreadable_output, wrong_output
 from .task import SHARE, Reader, Results, Task, Variable, per_element, per_sample
 
@@ -131,7 +131,7 @@ class Text(Task):
 
     def average(self, outputs: Tensor, weights: Tensor, valid: Tensor | None) -> Tensor:
         """Return the most frequent of the texts `[K, B, L]`, by weight."""
-        chosen = majority_answer(answer_codes(outputs), weights)
+        chosen = majority_of_answer_codes(answer_codes(outputs), weights)
         return outputs[chosen, torch.arange(outputs.shape[1], device=outputs.device)]
 
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:

@@ -203,7 +203,7 @@ def layer_errors(
             refuse_faults_of_pass("model", task.faults(outputs), sweep.group, inputs)
             return task.primary(outputs)[0].double()
 
-        network = _LayeredNetwork(module, run, _chosen_layers(module, layers))
+        network = _TestedLayers(module, run, _chosen_layers(module, layers))
         return _compare_layers(network, x, group, np.sort(chosen), task)
 
 
@@ -217,7 +217,7 @@ def _class_of_model(model: object) -> str:
     return (model if isinstance(model, type) else type(model)).__name__
 
 
-class _LayeredNetwork:
+class _TestedLayers:
     """A module whose layers can be read and replaced while it runs."""
 
     def __init__(
@@ -283,7 +283,7 @@ def _chosen_layers(
 
 
 def _compare_layers(
-    network: _LayeredNetwork, x: Tree, group: Group, chosen: np.ndarray, task: Task
+    network: _TestedLayers, x: Tree, group: Group, chosen: np.ndarray, task: Task
 ) -> LayerErrors:
     """Compare features and predictions at each of the chosen elements."""
     count = len(next(leaves(x)))
@@ -352,7 +352,7 @@ def _projection(step: Tensor, total: Tensor) -> Tensor:
 
 
 def _is_cut(
-    network: _LayeredNetwork, x: Tree, name: str, still: Mapping[str, Tensor], outputs: Tensor
+    network: _TestedLayers, x: Tree, name: str, still: Mapping[str, Tensor], outputs: Tensor
 ) -> bool:
     """Check whether predictions follow from the features of a layer alone: nothing flows around."""
     other = tree_map(lambda leaf: leaf.roll(1, 0), x)

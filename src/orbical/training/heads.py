@@ -305,12 +305,12 @@ def symmetric_from_irreps(scalar: Tensor, quadrupole: Tensor) -> Tensor:
                 [0.7071, 0.0000, 0.0000],
                 [0.0000, 0.0000, 0.0000]])
     """
-    basis = _quadrupoles_of_head().to(quadrupole)
+    basis = _covariance_head_quadrupoles().to(quadrupole)
     eye = torch.eye(3, dtype=quadrupole.dtype, device=quadrupole.device) / 3**0.5
     return scalar[..., None, None] * eye + torch.einsum("...m,mij->...ij", quadrupole, basis)
 
 
-def _quadrupoles_of_head() -> Tensor:
+def _covariance_head_quadrupoles() -> Tensor:
     """Return `[5, 3, 3]`, the harmonics xz, xy, 2y^2 - x^2 - z^2, yz, z^2 - x^2 as matrices."""
     off, six = 0.5**0.5, 6**-0.5
     x, y, z = 0, 1, 2

@@ -28,12 +28,12 @@ from .layout import images_in_layout
 __all__ = ["FieldNorm", "GroupCNN", "GroupConv"]
 
 
-def _planar_point_group(group: Group | str) -> Group:
+def _checked_cnn_group(group: Group | str) -> Group:
     """Check that a group is C_n or D_n: closed, and acting on the plane about its center.
 
-    >>> len(_planar_point_group("dihedral:4"))
+    >>> len(_checked_cnn_group("dihedral:4"))
     8
-    >>> _planar_point_group("rotations3d:8")
+    >>> _checked_cnn_group("rotations3d:8")
     Traceback (most recent call last):
         ...
     orbical.errors.InputError: group: expected cyclic:n or dihedral:n, got 'rotations3d:8'
@@ -112,7 +112,7 @@ class GroupConv(nn.Module):
         self, group: Group | str, before: int, after: int, size: int, regular: bool = True
     ) -> None:
         super().__init__()
-        group = _planar_point_group(group)
+        group = _checked_cnn_group(group)
         if size % 2 == 0:
             raise InputError("size", "an odd kernel width", size)
         count = len(group)
@@ -254,7 +254,7 @@ class GroupCNN(nn.Module):
         dropout: float = 0.2,
     ) -> None:
         super().__init__()
-        self.group = _planar_point_group(group)
+        self.group = _checked_cnn_group(group)
         order = len(self.group)
         layers: list[nn.Module] = []
         widths = (channels, *fields)

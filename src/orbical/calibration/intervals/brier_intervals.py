@@ -16,12 +16,17 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ..._arrays import ArrayLike, true_labels
-from ..measures.proper_scores import brier_parts, brier_terms, isotonic_remainder
+from ..._arrays import ArrayLike, checked_label_array
+from ..measures.proper_scores import brier_parts, brier_terms, isotonic_brier_remainder
 from ..pairs.from_outputs import named_outputs, probabilities
-from .cautions import caution, evidence_of_pairs
-from .cells import fine_index
-from .interval_ends import Interval, distance_interval, skewness_missed, tail_interval_ends
+from .cautions import caution, caution_evidence_of_pairs
+from .cells import fine_cell_index
+from .interval_ends import (
+    Interval,
+    distance_interval,
+    skew_missed_at_interval_end,
+    tail_interval_ends,
+)
 from .levels import check_draws
 from .resampling import resample_blocks
 
@@ -74,8 +79,8 @@ def brier_part_intervals(
     check_draws(level, resamples)
     parts = brier_parts(probs=probs, logits=logits, labels=labels)
     p = probabilities(probs=probs, logits=logits).detach().double().cpu()
-    truth = true_labels(labels, p).cpu()
-    index, cells = fine_index(p.T.contiguous())
+    truth = checked_label_array(labels, p).cpu()
+    index, cells = fine_cell_index(p.T.contiguous())
     draws = max(_FEWEST, min(resamples, _WORK // p.numel(), _FITS // p.shape[-1]))
     generator = np.random.default_rng(seed)
     again: list[tuple[float, float]] = []
@@ -95,7 +100,7 @@ def brier_part_intervals(
         part[..., 0].clamp(min=0).sqrt() for part in (observed, resampled, calibrated)
     )
     low, high = distance_interval(here, drawn, right, level)
-    low, high = low.square(), (high + skewness_missed(drawn, level)).square()
+    low, high = low.square(), (high + skew_missed_at_interval_end(drawn, level)).square()
     below, middle, above = tail_interval_ends(resampled[:, 1], level)
     lost = calibrated[:, 0].mean()
     left = observed[1]
@@ -104,12 +109,14 @@ def brier_part_intervals(
         "brier_refinement": _interval(
             left,
             (left - (middle - below)).clamp(min=0),
-            left + _WIDER * (above - middle + lost) + skewness_missed(resampled[:, 1], level),
+            left
+            + _WIDER * (above - middle + lost)
+            + skew_missed_at_interval_end(resampled[:, 1], level),
             calibrated[:, 1],
             level,
         ),
     }
-    seen = evidence_of_pairs(p.argmax(-1) == truth)
+    seen = caution_evidence_of_pairs(p.argmax(-1) == truth)
     return {name: replace(one, caution=caution(name, seen)) for name, one in found.items()}
 
 
@@ -142,7 +149,7 @@ class _BrierDrawing:
         sums = functional.embedding_bag(self.inside, columns, self.begins, mode="sum").T
         for each, sum_, total in zip(weight.double().numpy(), sums, score.tolist(), strict=True):
             before = np.append(0.0, sum_.double().cumsum(0).numpy())
-            left = isotonic_remainder(right, each, before, self.cells)
+            left = isotonic_brier_remainder(right, each, before, self.cells)
             yield _parts(total, left, each.sum())
 
     def calibrated(self, uniform: Tensor) -> Iterator[tuple[float, float]]:
@@ -153,7 +160,7 @@ class _BrierDrawing:
         score = (self.squares[:, None] - 2 * self.p.gather(-1, label) + 1).sum(0)
         places = self.place.gather(-1, label).T.contiguous().numpy()
         for place, total in zip(places, score.tolist(), strict=True):
-            left = isotonic_remainder(place, None, self.every, self.cells)
+            left = isotonic_brier_remainder(place, None, self.every, self.cells)
             yield _parts(total, left, len(place))
 
 

@@ -39,7 +39,7 @@ class CautionedMean(tuple[T, T, T], Generic[T]):
 
 
 @dataclass(frozen=True)
-class Evidence:
+class CautionEvidence:
     """What data say about the regime they are in; nothing speaks against them by default.
 
     Each is a number, or an array of those of several rows.
@@ -103,7 +103,7 @@ _LIMITS: dict[str, dict[str, float]] = {
 """The least (of tails the largest) evidence by the name of a measure or function, if it has any."""
 
 
-def caution(name: str, seen: Evidence, otherwise: Any = "") -> Any:
+def caution(name: str, seen: CautionEvidence, otherwise: Any = "") -> Any:
     """Return why an interval or a comparison may be wrong more often than stated, or "".
 
     Args:
@@ -115,13 +115,13 @@ def caution(name: str, seen: Evidence, otherwise: Any = "") -> Any:
         A text, or an array of them, one for each row.
 
     Example:
-        >>> caution("ece", Evidence(errors=3))
+        >>> caution("ece", CautionEvidence(errors=3))
         '3 wrong (or correct) predictions, fewer than 6: the interval may be too short'
-        >>> caution("gence", Evidence(samples=200)).partition(":")[0]
+        >>> caution("gence", CautionEvidence(samples=200)).partition(":")[0]
         'failures as rare as 1 in 54 may be missing among 200 samples'
-        >>> caution("ece", Evidence(errors=np.array([3, 9]))).tolist()[1]
+        >>> caution("ece", CautionEvidence(errors=np.array([3, 9]))).tolist()[1]
         ''
-        >>> caution("ks", Evidence(errors=3))
+        >>> caution("ks", CautionEvidence(errors=3))
         ''
     """
     limits = _LIMITS.get(name)
@@ -156,20 +156,20 @@ def first_interval_caution(cautions: Any) -> str:
     return next((str(text) for text in np.ravel(cautions) if text), "")
 
 
-def evidence_of_pairs(correct: Tensor) -> Evidence:
+def caution_evidence_of_pairs(correct: Tensor) -> CautionEvidence:
     """Return the evidence of pairs `[..., N]`."""
     size, right = correct.shape[-1], correct.sum(-1)
-    return Evidence(samples=size, errors=right.minimum(size - right).cpu().numpy())
+    return CautionEvidence(samples=size, errors=right.minimum(size - right).cpu().numpy())
 
 
-def evidence_of_terms(terms: Tensor, share: Tensor | float) -> Evidence:
+def caution_evidence_of_terms(terms: Tensor, share: Tensor | float) -> CautionEvidence:
     """Return the evidence of terms `[..., N]` of a mean, with the share of each in it.
 
     Equal terms have no variance, and nobody contributes to it.
 
     Example:
         >>> import torch
-        >>> [float(evidence_of_terms(torch.tensor(some), 0.2).contributors)
+        >>> [float(caution_evidence_of_terms(torch.tensor(some), 0.2).contributors)
         ...  for some in ([1.0, 0.0, 1.0, 0.0, 0.5], [0.1] * 5)]
         [4.0, 0.0]
     """
@@ -177,10 +177,12 @@ def evidence_of_terms(terms: Tensor, share: Tensor | float) -> Evidence:
     rounded = apart.abs() <= 1e-6 * terms.abs().amax(-1, keepdim=True)
     square = (apart * share).masked_fill(rounded, 0.0).square()
     count = (square.sum(-1).square() / square.square().sum(-1)).nan_to_num(nan=0.0)
-    return Evidence(samples=terms.shape[-1], contributors=count.numpy())
+    return CautionEvidence(samples=terms.shape[-1], contributors=count.numpy())
 
 
-def evidence_of_predictions(mean: Tensor, variance: Tensor, target: Tensor) -> Evidence:
+def caution_evidence_of_predictions(
+    mean: Tensor, variance: Tensor, target: Tensor
+) -> CautionEvidence:
     """Return the evidence of Gaussian predictions `[..., N, d]`.
 
     The kurtosis is Mardia's, of squared Mahalanobis distances q:
@@ -195,4 +197,4 @@ def evidence_of_predictions(mean: Tensor, variance: Tensor, target: Tensor) -> E
     usual = width * (width + 2)
     kurtosis = width**2 * distance.square().mean(-1) / distance.mean(-1).square()
     excess = (kurtosis - usual) / (8 * usual / size) ** 0.5
-    return Evidence(samples=size, tails=excess.nan_to_num(nan=-inf).cpu().numpy())
+    return CautionEvidence(samples=size, tails=excess.nan_to_num(nan=-inf).cpu().numpy())

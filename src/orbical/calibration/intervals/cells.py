@@ -22,7 +22,6 @@ from ..measures.smooth import smooth_ece_from_masses, smooth_ece_masses_on_grid
 from ..measures.soft import soft_ece_from_sums, soft_membership
 from ..numerics import sorting
 from ..numerics.decay_sums import decay_form
-from .levels import exact_interval_ends
 
 FINE = 512
 """Number of cells from which samples are gathered; up to it each distinct confidence is a cell."""
@@ -69,10 +68,10 @@ class Cells:
         return {}
 
 
-class RowGenerators:
+class CellRowGenerators:
     """Draws for the rows of `[R, L, G]` counts, each of the L rows as if it were alone.
 
-    >>> rows = RowGenerators([0, 0]).poisson(np.full((2, 3), 5.0), (4, 2, 3))
+    >>> rows = CellRowGenerators([0, 0]).poisson(np.full((2, 3), 5.0), (4, 2, 3))
     >>> bool((rows[:, 0] == rows[:, 1]).all())
     True
     """
@@ -132,7 +131,7 @@ class Tally:
         return self.cells(self.right, self.wrong)
 
     def resampled(
-        self, resamples: int, generator: np.random.Generator | RowGenerators
+        self, resamples: int, generator: np.random.Generator | CellRowGenerators
     ) -> Iterator[Cells]:
         """Draw samples again, with replacement: cells `[resamples, L, G]`, in parts.
 
@@ -146,7 +145,7 @@ class Tally:
             yield self.cells(_float(right[part]), _float(wrong[part]))
 
     def calibrated(
-        self, resamples: int, generator: np.random.Generator | RowGenerators
+        self, resamples: int, generator: np.random.Generator | CellRowGenerators
     ) -> Iterator[Cells]:
         """Draw labels anew, as if confidences were right: cells `[resamples, L, G]`, in parts.
 
@@ -178,11 +177,11 @@ def _float(counts: np.ndarray) -> Tensor:
     return torch.from_numpy(counts).double()
 
 
-def fine_index(confidence: Tensor) -> tuple[Tensor, int]:
+def fine_cell_index(confidence: Tensor) -> tuple[Tensor, int]:
     """Return the cell of each confidence `[L, N]` and how many there are; ties share a cell.
 
     Example:
-        >>> fine_index(torch.tensor([[0.9, 0.2, 0.9]]))
+        >>> fine_cell_index(torch.tensor([[0.9, 0.2, 0.9]]))
         (tensor([[1, 0, 1]]), 3)
     """
     ordered, order = sorting.ascending(confidence)
@@ -193,11 +192,11 @@ def fine_index(confidence: Tensor) -> tuple[Tensor, int]:
     return sorting.undo_sort(first * cells // size, order), cells
 
 
-def bins_index(confidence: Tensor, bins: int, binning: str) -> tuple[Tensor, int]:
+def bin_cell_index(confidence: Tensor, bins: int, binning: str) -> tuple[Tensor, int]:
     """Return the bin of each confidence `[L, N]`, as `reliability` has it, and their number.
 
     Example:
-        >>> bins_index(torch.tensor([[0.9, 0.2]]), 2, "width")
+        >>> bin_cell_index(torch.tensor([[0.9, 0.2]]), 2, "width")
         (tensor([[1, 0]]), 2)
     """
     if binning == "width":
@@ -249,37 +248,6 @@ def debiased_error(cells: Cells) -> Tensor:
     noise = (cells.square / filled - gap) / (cells.count - 1).clamp(min=1e-300)
     terms = torch.where(cells.count > 1, cells.count * (gap - noise), 0.0)
     return terms.sum(-1) / cells.total[..., 0]
-
-
-def largest_gap_ends(
-    accuracy: Tensor, confidence: Tensor, size: Tensor, level: float
-) -> tuple[Tensor, Tensor]:
-    """Return the ends of the largest gap of any bin that holds samples, `[...]`.
-
-    Each of the m filled bins has the exact interval of its accuracy (Clopper and Pearson) at the
-    level `1 - (1 - level) / m`, so that all of them hold at the level. A bin of few samples says
-    little, and the largest gap may be there: resampling would not see it.
-
-    Args:
-        accuracy: `[..., B]`, share of correct samples of each bin; anything in empty ones.
-        confidence: `[..., B]`, mean confidence.
-        size: `[..., B]`, (effective) number of samples.
-        level: nominal coverage.
-
-    Example:
-        >>> one = [torch.tensor([x], dtype=torch.float64) for x in (1.0, 0.9, 20.0)]
-        >>> [round(float(end), 3) for end in largest_gap_ends(*one, 0.95)]
-        [0.0, 0.1]
-    """
-    filled = size > 0
-    outside = (1 - level) / 2 / filled.sum(-1, keepdim=True).clamp(min=1)
-    right = torch.where(filled, accuracy, 0.5) * size
-    low, high = map(
-        torch.as_tensor, exact_interval_ends(right.numpy(), size.numpy(), outside.numpy())
-    )
-    below, above = (torch.where(filled, part - confidence, 0.0) for part in (low, high))
-    least = torch.maximum(below, -above).clamp(min=0).amax(-1) + 0.0  # no -0
-    return least, torch.maximum(below.abs(), above.abs()).amax(-1)
 
 
 def largest_deviation(cells: Cells) -> Tensor:

@@ -14,7 +14,7 @@ from ..._text import p_value
 from ...errors import InputError
 from ..pairs.pairs_and_weights import binary_pair, sample_weights
 from ..registry import RESAMPLES, BoundMeasure, MeasureLike, bound_measure, check_takes_weights
-from .cautions import Evidence, caution, evidence_of_pairs, first_interval_caution
+from .cautions import CautionEvidence, caution, caution_evidence_of_pairs, first_interval_caution
 from .interval_ends import (
     distance_interval,
     interval_in_short,
@@ -22,7 +22,13 @@ from .interval_ends import (
     tail_interval_ends,
 )
 from .levels import check_draws, normal_quantile
-from .resampling import PairedWorlds, as_vectors, drawn_targets, paired_worlds, targets_between
+from .resampling import (
+    PairedResampledWorlds,
+    as_vectors,
+    drawn_targets,
+    paired_worlds,
+    targets_between,
+)
 
 __all__ = ["Comparison", "compare", "regression_compare"]
 
@@ -117,7 +123,7 @@ def compare(
     if sizes[0] != sizes[1]:
         raise InputError("b", f"the {sizes[0]} samples of a", sizes[1])
     pairs = [binary_pair(*pair, weights) for pair in given]
-    seen = evidence_of_pairs(torch.stack([correct for _, correct, _ in pairs]))
+    seen = caution_evidence_of_pairs(torch.stack([correct for _, correct, _ in pairs]))
     return _comparison_of_worlds(chosen, paired_worlds(chosen, pairs, resamples, seed), level, seen)
 
 
@@ -178,8 +184,10 @@ def regression_compare(
     )
     observed, resampled, calibrated, _ = map(torch.stack, zip(*draws, strict=True))
     between = targets_between(chosen, models, resamples, np.random.default_rng(seed), mass)
-    worlds = PairedWorlds(observed, resampled, calibrated, between)
-    return _comparison_of_worlds(chosen, worlds, level, Evidence(samples=models[0][0].shape[-2]))
+    worlds = PairedResampledWorlds(observed, resampled, calibrated, between)
+    return _comparison_of_worlds(
+        chosen, worlds, level, CautionEvidence(samples=models[0][0].shape[-2])
+    )
 
 
 def _distance_of_comparison(
@@ -197,7 +205,7 @@ def _distance_of_comparison(
 
 
 def _comparison_of_worlds(
-    chosen: BoundMeasure, worlds: PairedWorlds, level: float, seen: Evidence
+    chosen: BoundMeasure, worlds: PairedResampledWorlds, level: float, seen: CautionEvidence
 ) -> Comparison:
     """Make the interval of a difference from the draws of both models."""
     noise = worlds.calibrated.square().mean(1, keepdim=True)

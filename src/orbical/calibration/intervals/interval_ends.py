@@ -12,7 +12,7 @@ from torch import Tensor
 from ..._text import number
 from ..registry import BoundMeasure
 from .cautions import first_interval_caution
-from .levels import normal_quantile
+from .levels import exact_interval_ends, normal_quantile
 
 __all__ = ["Interval"]
 
@@ -110,7 +110,7 @@ def _distance_ends(
     return above * slope.clamp(max=1), value + (far - middle)
 
 
-def skewness_missed(resampled: Tensor, level: float) -> Tensor:
+def skew_missed_at_interval_end(resampled: Tensor, level: float) -> Tensor:
     """Return what resamples `[R, ...]` miss of the upper end where few errors make a distance.
 
     The limit of a Poisson mean lies `(c^2 + 4) / 6` counts beyond the quantile of its resamples,
@@ -146,7 +146,7 @@ def assemble_interval(
         same = calibrated_distance is calibrated_value
         usual = beyond if same else tail_interval_ends(calibrated_distance, level)[2]
         low, high = _distance_ends(observed, middle, far, usual)
-        high = high + skewness_missed(resampled, level)
+        high = high + skew_missed_at_interval_end(resampled, level)
         low, high = torch.minimum(low**measure.power, value), high**measure.power
         method = "test inversion"
     return Interval(value, low, high, calibrated_value.mean(0), below, beyond, level, method)
@@ -185,3 +185,34 @@ def student_quantile(level: float, freedom: Tensor) -> Tensor:
 
     quantile = torch.as_tensor(stdtrit(freedom.double().clamp(min=1e-9).numpy(), (1 + level) / 2))
     return torch.where(freedom > 1e-9, quantile, torch.inf).to(freedom.dtype)
+
+
+def largest_gap_ends(
+    accuracy: Tensor, confidence: Tensor, size: Tensor, level: float
+) -> tuple[Tensor, Tensor]:
+    """Return the ends of the largest gap of any bin that holds samples, `[...]`.
+
+    Each of the m filled bins has the exact interval of its accuracy (Clopper and Pearson) at the
+    level `1 - (1 - level) / m`, so that all of them hold at the level. A bin of few samples says
+    little, and the largest gap may be there: resampling would not see it.
+
+    Args:
+        accuracy: `[..., B]`, share of correct samples of each bin; anything in empty ones.
+        confidence: `[..., B]`, mean confidence.
+        size: `[..., B]`, (effective) number of samples.
+        level: nominal coverage.
+
+    Example:
+        >>> one = [torch.tensor([x], dtype=torch.float64) for x in (1.0, 0.9, 20.0)]
+        >>> [round(float(end), 3) for end in largest_gap_ends(*one, 0.95)]
+        [0.0, 0.1]
+    """
+    filled = size > 0
+    outside = (1 - level) / 2 / filled.sum(-1, keepdim=True).clamp(min=1)
+    right = torch.where(filled, accuracy, 0.5) * size
+    low, high = map(
+        torch.as_tensor, exact_interval_ends(right.numpy(), size.numpy(), outside.numpy())
+    )
+    below, above = (torch.where(filled, part - confidence, 0.0) for part in (low, high))
+    least = torch.maximum(below, -above).clamp(min=0).amax(-1) + 0.0  # no -0
+    return least, torch.maximum(below.abs(), above.abs()).amax(-1)

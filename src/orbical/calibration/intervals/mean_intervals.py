@@ -13,9 +13,20 @@ from ..._arrays import ArrayLike, as_array, as_floating, as_numpy
 from ...errors import InputError
 from ..pairs.pairs_and_weights import binary_pair, sample_weights
 from .bounded_means import bounded_interval_of_sums
-from .cautions import CautionedMean, Evidence, caution, evidence_of_terms, first_interval_caution
+from .cautions import (
+    CautionedMean,
+    CautionEvidence,
+    caution,
+    caution_evidence_of_terms,
+    first_interval_caution,
+)
 from .comparisons import Comparison
-from .interval_ends import Interval, skewness_missed, student_quantile, tail_interval_ends
+from .interval_ends import (
+    Interval,
+    skew_missed_at_interval_end,
+    student_quantile,
+    tail_interval_ends,
+)
 from .levels import check_draws, checked_level, exact_interval_ends, normal_quantile
 
 __all__ = [
@@ -122,7 +133,11 @@ def skewed_interval(
     beside, tilted = variance.sqrt(), third / _power(variance) * (usual_reach**2 - 1) / 6
     usual = (expected - beside * (usual_reach - tilted), expected + beside * (usual_reach + tilted))
     # A calibrated model's variance says what few samples do not.
-    limit = "" if bool((variance > 0).any()) else caution("mean", evidence_of_terms(terms, share))
+    limit = (
+        ""
+        if bool((variance > 0).any())
+        else caution("mean", caution_evidence_of_terms(terms, share))
+    )
     return Interval(value, *ends, expected, *usual, level, "Student's t, skewed", limit)
 
 
@@ -265,8 +280,12 @@ def compare_means(a: ArrayLike, b: ArrayLike, *, level: float = 0.95) -> Compari
     each = one - other
     difference = each.mean()
     error = (each.var() / len(each)).sqrt()
-    ends = _paired_ends(
-        torch.tensor(len(each)), difference, error, evidence_of_terms(each, 1 / len(each)), level
+    ends = _paired_mean_interval(
+        torch.tensor(len(each)),
+        difference,
+        error,
+        caution_evidence_of_terms(each, 1 / len(each)),
+        level,
     )
     odds = 2 * stdtr(len(each) - 1, -float(difference.abs() / error.clamp(min=1e-300)))
     least = 2.0 ** (1 - len(each))
@@ -291,13 +310,13 @@ def paired_interval_of_sums(*sums: np.ndarray, level: float = 0.95) -> Cautioned
     known, middle, error = (
         torch.from_numpy(np.asarray(part)) for part in (sums[0], found.mean, found.error)
     )
-    ends = _paired_ends(known, middle, error, found.evidence, level)
+    ends = _paired_mean_interval(known, middle, error, found.evidence, level)
     mean, low, high = (part.numpy() for part in ends)
     return CautionedMean((mean, low, high), ends.caution)
 
 
-def _paired_ends(
-    count: Tensor, difference: Tensor, error: Tensor, seen: Evidence, level: float
+def _paired_mean_interval(
+    count: Tensor, difference: Tensor, error: Tensor, seen: CautionEvidence, level: float
 ) -> CautionedMean[Tensor]:
     """Return a mean of differences with its interval; few of one sign may be chance."""
     around = student_quantile(checked_level(level), count.double() - 1) * error
@@ -408,7 +427,7 @@ class _Central:
     freedom: np.ndarray
     error: np.ndarray
     skewness: np.ndarray
-    evidence: Evidence
+    evidence: CautionEvidence
 
 
 def _central_moments_of_mean(count: np.ndarray, *sums: np.ndarray) -> _Central:
@@ -423,7 +442,7 @@ def _central_moments_of_mean(count: np.ndarray, *sums: np.ndarray) -> _Central:
         third = third - 3 * mean * second + 2 * mean**3
         skewness = np.where(told, third / count**2 / error**3, 0.0)
         contributors = np.where(told, count * variance**2 / fourth, 0.0)
-    seen = Evidence(
+    seen = CautionEvidence(
         samples=np.where(count > 1, count, np.inf),
         contributors=np.where(count > 1, contributors, np.inf),
     )
@@ -511,11 +530,11 @@ def bootstrap_interval(
     size = torch.tensor(float(len(rows)))
     wider = student_quantile(level, size - 1) * (size / (size - 1)).sqrt() / normal_quantile(level)
     low, middle, high = tail_interval_ends(found, level)
-    low = middle - (middle - low) * wider - skewness_missed(-found, level)
-    high = middle + (high - middle) * wider + skewness_missed(found, level)
+    low = middle - (middle - low) * wider - skew_missed_at_interval_end(-found, level)
+    high = middle + (high - middle) * wider + skew_missed_at_interval_end(found, level)
     terms = torch.from_numpy(rows.reshape(len(rows), -1).T.astype(float))
     limit = first_interval_caution(
-        caution("bootstrap_interval", evidence_of_terms(terms, 1 / len(rows)))
+        caution("bootstrap_interval", caution_evidence_of_terms(terms, 1 / len(rows)))
     )
     return CautionedMean((float(statistic(rows)), float(low), float(high)), limit)
 

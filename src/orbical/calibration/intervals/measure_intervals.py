@@ -17,8 +17,13 @@ from ...errors import whole_number
 from ..measures.binned import effective_bin_count, reliability
 from ..pairs.pairs_and_weights import binary_pair, sample_weights
 from ..registry import BoundMeasure, MeasureLike, OfCells, bound_measure, check_takes_weights
-from .cautions import Evidence, caution, evidence_of_pairs, evidence_of_predictions
-from .cells import Cells, RowGenerators, tally
+from .cautions import (
+    CautionEvidence,
+    caution,
+    caution_evidence_of_pairs,
+    caution_evidence_of_predictions,
+)
+from .cells import CellRowGenerators, Cells, tally
 from .interval_ends import Interval, assemble_interval, mapped_intervals, tail_interval_ends
 from .levels import RESAMPLES, check_draws, checked_level
 from .mean_intervals import skewed_interval, weight_shares
@@ -87,7 +92,7 @@ def interval(
         return cell_intervals([chosen], confidence, correct, level, resamples, seed)[0]
     generator = np.random.default_rng(seed)
     answer = _drawn_measure_interval(chosen, confidence, correct, mass, resamples, generator, level)
-    return _with_caution(answer, chosen, evidence_of_pairs(correct))
+    return _with_caution(answer, chosen, caution_evidence_of_pairs(correct))
 
 
 def cell_intervals(
@@ -117,7 +122,7 @@ def cell_intervals(
     seeds = np.broadcast_to(np.asarray(seed), len(index))
     for at in (slice(top, top + height) for top in range(0, len(index), height)):
         mine = gathered.rows(at)
-        generator = RowGenerators(map(int, seeds[at]))
+        generator = CellRowGenerators(map(int, seeds[at]))
         calibrated = _of_cells([*distances, *estimates], mine.calibrated(resamples, generator))
         resampled = _of_cells(distances, mine.resampled(resamples, generator))
         observed = _of_cells(distances, [mine.observed()])
@@ -143,11 +148,11 @@ def cell_intervals(
             bounds = one.bin_ends(accuracy, gathered.place, filled, level)
             low, high = (end.reshape(shape) for end in bounds)
         answer = _within_one(replace(answer, low=low, high=high))
-        intervals.append(_with_caution(answer, one, evidence_of_pairs(correct)))
+        intervals.append(_with_caution(answer, one, caution_evidence_of_pairs(correct)))
     return intervals
 
 
-def _with_caution(answer: Interval, measure: BoundMeasure, seen: Evidence) -> Interval:
+def _with_caution(answer: Interval, measure: BoundMeasure, seen: CautionEvidence) -> Interval:
     """Describe where the interval of a measure may be too short; a mean of terms has said it."""
     return replace(answer, caution=caution(measure.name, seen, answer.caution))
 
@@ -217,14 +222,14 @@ def regression_interval(
         else:  # a mean over samples has the value of a single one as its term
             single = (part.unsqueeze(given[0].ndim - 1) for part in given)
             terms = on_vectors(chosen, chosen.value, *single)
-        answer = _mean_interval(terms, mass, *draws[1:3], level)
+        answer = _measure_interval_of_terms(terms, mass, *draws[1:3], level)
     else:
         value = on_vectors(chosen, chosen.value, *given, mass)
         answer = assemble_interval(chosen, value, *draws, level)
-    return _with_caution(answer, chosen, evidence_of_predictions(*given))
+    return _with_caution(answer, chosen, caution_evidence_of_predictions(*given))
 
 
-def _mean_interval(
+def _measure_interval_of_terms(
     terms: Tensor, weights: Tensor | None, as_large: Tensor, calibrated: Tensor, level: float
 ) -> Interval:
     """Return the interval of the mean of terms `[..., N]`, from draws `[R, ...]` of two worlds."""
@@ -275,7 +280,7 @@ def _drawn_measure_interval(
     draws = drawn_pairs(measure, confidence, correct, resamples, generator, weights)
     if measure.distance is None:
         terms = measure.values(measure.value, confidence[..., None], correct[..., None])
-        return _mean_interval(terms, weights, draws[2], draws[2], level)
+        return _measure_interval_of_terms(terms, weights, draws[2], draws[2], level)
     value = measure.values(measure.value, confidence, correct, weights=weights)
     found = assemble_interval(measure, value, *draws, level)
     if measure.index is not None:

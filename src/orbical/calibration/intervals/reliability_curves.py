@@ -10,8 +10,8 @@ from torch import Tensor
 from ..._arrays import ArrayLike
 from ...errors import InputError, real_number, whole_number
 from ..pairs.pairs_and_weights import binary_pair
-from .cautions import caution, evidence_of_pairs
-from .cells import fine_index, tally
+from .cautions import caution, caution_evidence_of_pairs
+from .cells import fine_cell_index, tally
 from .interval_ends import Interval
 from .levels import RESAMPLES, check_draws
 from .mean_intervals import wilson_interval
@@ -102,7 +102,7 @@ def reliability_curve(
         raise InputError("confidence", "shape [N]", z)
     width = float(2 * len(z) ** -0.25 if bandwidth is None else bandwidth)
     real_number("bandwidth", width, "> 0")
-    index, count = fine_index(z[None])
+    index, count = fine_cell_index(z[None])
     gathered = tally(z[None], y[None], index, count)
     cells, own = gathered.observed(), gathered.place[0]
     size, residual = cells.count.reshape(-1), cells.residual.reshape(-1)
@@ -132,7 +132,7 @@ def reliability_curve(
     accuracy, low, high = torch.where(seen, curves.clamp(0, 1), torch.nan)
     density = size @ _reflected_gaussian(own, place, _DENSITY_WIDTH) / len(z)
     error = interval("smooth_ece", z, y, level=level, resamples=resamples, seed=seed)
-    limit = caution("reliability_curve", evidence_of_pairs(y))
+    limit = caution("reliability_curve", caution_evidence_of_pairs(y))
     return ReliabilityCurve(place, accuracy, low, high, density, width, error, limit)
 
 

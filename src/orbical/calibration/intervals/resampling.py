@@ -18,7 +18,7 @@ from torch import Tensor
 from ..._arrays import ArrayLike, as_floating
 from ...errors import InputError
 from ..measures.gaussian import gaussian_vector_target, gaussian_whitened
-from ..registry import BoundMeasure, OfWhitened
+from ..registry import BoundMeasure, WhitenedMeasure
 from .cells import Cells, Tally, tally
 
 
@@ -242,7 +242,7 @@ _GAUSSIAN_MOMENTS = {1: (2 / torch.pi) ** 0.5, 2: 1.0}
 
 def _whitened_errors_resampled(
     measure: BoundMeasure,
-    of: OfWhitened,
+    of: WhitenedMeasure,
     mean: Tensor,
     variance: Tensor,
     target: Tensor,
@@ -277,7 +277,7 @@ BLOCK = 1 << 22
 
 
 @dataclass(frozen=True)
-class PairedWorlds:
+class PairedResampledWorlds:
     """Distances of two models, drawn together.
 
     Attributes:
@@ -342,7 +342,7 @@ def paired_worlds(
     pairs: list[tuple[Tensor, Tensor, Tensor | None]],
     resamples: int,
     seed: int,
-) -> PairedWorlds:
+) -> PairedResampledWorlds:
     """Draw two models' pairs `(confidence, correct, weights)` again, sample by sample together."""
     if measure.index is not None and pairs[0][2] is None:
         return _resampled_paired_cells(measure, [given[:2] for given in pairs], resamples, seed)
@@ -358,12 +358,12 @@ def paired_worlds(
     models = [(z, mass) for z, _, mass in pairs]
     between = _resampled_on_same_targets(partial(measure.values, measure.drawn), models, labels)
     observed, resampled, calibrated, _ = map(torch.stack, zip(*draws, strict=True))
-    return PairedWorlds(observed, resampled, calibrated, between)
+    return PairedResampledWorlds(observed, resampled, calibrated, between)
 
 
 def _resampled_paired_cells(
     measure: BoundMeasure, pairs: list[tuple[Tensor, Tensor]], resamples: int, seed: int
-) -> PairedWorlds:
+) -> PairedResampledWorlds:
     """Draw cells again: samples that share their cells in both models are drawn at once."""
     assert measure.index is not None
     assert measure.cell_distance is not None
@@ -404,7 +404,7 @@ def _resampled_paired_cells(
     ]
     observed = [distance(gathered.observed())[0] for gathered in tallies]
     draws = (torch.cat(again, 1), torch.stack(calibrated), torch.cat(between, 1))
-    return PairedWorlds(torch.stack(observed), *draws)
+    return PairedResampledWorlds(torch.stack(observed), *draws)
 
 
 def _from_cells(gathered: Tally, cell: Tensor, hits: Tensor) -> Cells:

@@ -15,15 +15,19 @@ import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike, few_as_numpy, single_precision
-from ...errors import InputError, check_name, number_of_bins, with_usage
+from ...errors import InputError, check_name, errors_with_usage, number_of_bins
 from ..numerics import sorting
 from ..numerics.equal_mass import equal_mass_places
+from ..numerics.gradients import differentiable, differentiable_root
 from ..pairs.pairs_and_weights import pair
 
-__all__ = ["Reliability", "ece", "ece_debiased", "error_of", "reliability"]
+__all__ = ["Reliability", "ece", "ece_debiased", "ece_loss", "error_of", "reliability"]
 
 
 _NORMS = ("l1", "l2", "max")
+
+_TINY = torch.finfo(torch.float64).tiny
+"""A divisor in place of 0, where what is divided is 0 too."""
 
 _SEARCH_UP_TO = 512
 """Values up to which a processor finds bins faster by bisection than by five passes."""
@@ -115,7 +119,7 @@ def _arithmetic_is_exact(bins: int, dtype: torch.dtype) -> bool:
     return torch.equal(on_edge, expected) and torch.equal(above, expected)
 
 
-def _block_shape(rows: int, columns: int, bins: int, device: str) -> tuple[int, int, int]:
+def _binning_block_shape(rows: int, columns: int, bins: int, device: str) -> tuple[int, int, int]:
     """Return height and width of blocks, and lanes, over which neighboring samples are dealt out.
 
     Blocks stay in a core's cache, or on a GPU are few. Additions to one cell wait for each other,
@@ -137,7 +141,7 @@ def _equal_mass_edges(confidence: Tensor, weights: Tensor | None, bins: int) -> 
     return torch.cat([zero, inner, one], dim=-1)
 
 
-@with_usage()
+@errors_with_usage()
 def reliability(
     confidence: ArrayLike,
     correct: ArrayLike,
@@ -227,7 +231,7 @@ def bin_sums(
         return _few_bin_sums(confidence, correct, weights, bins, edges)
     rows, size = confidence.shape
     device = confidence.device
-    height, width, lanes = _block_shape(rows, size, bins, device.type)
+    height, width, lanes = _binning_block_shape(rows, size, bins, device.type)
     lane = torch.arange(width, device=device) % lanes
     cell = (torch.arange(height, device=device)[:, None] * lanes + lane) * bins
     one = torch.ones(height * width, dtype=torch.int64, device=device)
@@ -300,7 +304,7 @@ def _few_bin_sums(
     return count.long(), *([count] if weights is None else []), *weighed
 
 
-@with_usage()
+@errors_with_usage()
 def ece(
     confidence: ArrayLike,
     correct: ArrayLike,
@@ -403,7 +407,7 @@ def effective_bin_count(
     return worth.reshape(diagram.count.shape)
 
 
-@with_usage()
+@errors_with_usage()
 def ece_debiased(
     confidence: ArrayLike, correct: ArrayLike, *, bins: int = 15, weights: ArrayLike | None = None
 ) -> Tensor:
@@ -449,3 +453,66 @@ def ece_debiased(
     noise = (squares / total - gap) / (size - 1)
     known = size > 1 + 1e-9  # false for the NaN of an empty bin
     return torch.where(known, diagram.share * (gap - noise), 0.0).sum(-1)
+
+
+@errors_with_usage()
+def ece_loss(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    bins: int = 15,
+    norm: str = "l1",
+    weights: ArrayLike | None = None,
+) -> Tensor:
+    """Return the binned ECE as a function to differentiate, each sample's bin being held fixed.
+
+        l1: sum_b |sum_{i in b} w_i d_i| / W
+        l2: (sum_b (sum_{i in b} w_i d_i)^2 / (W W_b))^(1/2)
+
+    with `W_b` the weight in bin b and W that of all. Equal in value to `ece`. This is the "ECE"
+    that the ESD paper trains with in its table 3; its gradient misses that a sample may change its
+    bin.
+
+    Args:
+        confidence: `[..., N]` in [0, 1]; differentiable.
+        correct: `[..., N]` boolean, or values in [0, 1].
+        bins: the number of equal-width bins `(lo, hi]`, the first closed at 0.
+        norm: "l1" or "l2".
+        weights: `[..., N]` sample weights >= 0; 1 by default.
+
+    Returns:
+        The error `[...]`, float64.
+
+    Raises:
+        InputError: if the arrays do not fit together, or hold values outside of [0, 1].
+
+    Example:
+        >>> ece_loss([0.9, 0.9], [True, False])
+        tensor(0.4000, dtype=torch.float64)
+    """
+    bins = number_of_bins(bins)
+    check_name("norm", norm, ("l1", "l2"))
+    confidence, correct, mass = pair(confidence, correct, weights=weights)
+    return differentiable(fixed_bins_with_slope, confidence, correct, mass, bins, norm)
+
+
+def fixed_bins_with_slope(
+    confidence: Tensor, correct: Tensor, mass: Tensor | None, bins: int, norm: str
+) -> tuple[Tensor, Tensor]:
+    """Return `ece_loss` of checked tensors `[..., N]`, and its gradient by confidence."""
+    excess = confidence - correct.double()
+    index = bin_index(confidence.detach(), bins)
+    excess = excess if mass is None else excess * mass
+    sums = excess.new_zeros(*excess.shape[:-1], bins).scatter_add_(-1, index, excess)
+    total = excess.shape[-1] if mass is None else mass.sum(-1, keepdim=True)
+    if norm == "l1":
+        by_sum = sums.sign() / total
+        value = torch.linalg.vecdot(sums, by_sum)
+    else:
+        each = torch.ones_like(excess) if mass is None else mass
+        by_sum = sums / torch.zeros_like(sums).scatter_add_(-1, index, each).clamp(min=_TINY)
+        by_sum = by_sum / total
+        value = differentiable_root(torch.linalg.vecdot(sums, by_sum))
+        by_sum = by_sum / value.clamp(min=_TINY)[..., None]
+    slope = sorting.take_by_row(by_sum, index)
+    return value, (slope if mass is None else slope * mass).to(confidence.dtype)

@@ -70,7 +70,7 @@ def aleatoric_bleed(
         Bleed(total=tensor(7., dtype=torch.float64),
               per_coordinate=tensor([5., 2.], dtype=torch.float64))
     """
-    return _mean_bleed(aleatoric_terms(aleatoric, truth), weights)
+    return _mean_bleed(aleatoric_bleed_terms(aleatoric, truth), weights)
 
 
 def _mean_bleed(terms: Tensor, weights: ArrayLike | None) -> Bleed:
@@ -83,11 +83,11 @@ def _mean_bleed(terms: Tensor, weights: ArrayLike | None) -> Bleed:
     return Bleed(per_coordinate.sum(-1), per_coordinate)
 
 
-def aleatoric_terms(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Tensor:
+def aleatoric_bleed_terms(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Tensor:
     """Return what each sample and coordinate adds to the bleed, `[..., N, d]`.
 
     Example:
-        >>> aleatoric_terms([1.0, 3.0], 1.0)
+        >>> aleatoric_bleed_terms([1.0, 3.0], 1.0)
         tensor([[0.],
                 [4.]], dtype=torch.float64)
     """
@@ -138,14 +138,14 @@ def covariance_bleed(
         Bleed(total=tensor(7., dtype=torch.float64),
               per_coordinate=tensor([2., 5.], dtype=torch.float64))
     """
-    return _mean_bleed(covariance_terms(aleatoric, truth), weights)
+    return _mean_bleed(covariance_bleed_terms(aleatoric, truth), weights)
 
 
-def covariance_terms(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Tensor:
+def covariance_bleed_terms(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Tensor:
     """Return what each sample and coordinate adds to `covariance_bleed`, `[..., N, d]`.
 
     Example:
-        >>> covariance_terms([[[3.0, 1.0], [1.0, 1.0]]], 1.0)
+        >>> covariance_bleed_terms([[[3.0, 1.0], [1.0, 1.0]]], 1.0)
         tensor([[5., 1.]], dtype=torch.float64)
     """
     excess = _covariances_of_bleed("aleatoric", aleatoric)

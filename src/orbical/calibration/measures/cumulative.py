@@ -17,16 +17,16 @@ import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike, as_array
-from ...errors import InputError, real_number, with_usage
+from ...errors import InputError, errors_with_usage, real_number
 from ..numerics import decay_sums, sorting
-from ..numerics.gradients import can_fuse, differentiable
+from ..numerics.gradients import can_fuse_gradient, differentiable
 from ..pairs.pairs_and_weights import pair
 
 __all__ = ["CumulativeCurve", "cumulative_curve", "esd", "esd_softened", "ks", "ordered_esd"]
 
 
 def _cumulative_form_in_order(
-    d: Tensor, ties: sorting.Ties, mass: Tensor | None
+    d: Tensor, ties: sorting.SortedTies, mass: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """Return ESD of `d [..., N]`, in the order of confidence, and its gradient by -d.
 
@@ -106,7 +106,7 @@ def esd_with_slope(
         value, slope = _cumulative_form_of_pairs(d, confidence.detach(), mass)
         return value, slope.to(confidence.dtype)
     ordered, order = sorting.sorted_values(confidence)
-    if ordered.ndim == 1 and correct.dtype == torch.bool and can_fuse(ordered, mass):
+    if ordered.ndim == 1 and correct.dtype == torch.bool and can_fuse_gradient(ordered, mass):
         # This imports Triton, which only some installations have.
         from ..numerics.esd_kernels import esd_by_kernels
 
@@ -120,7 +120,7 @@ def esd_with_slope(
 
 def _esd_alone(confidence: Tensor, correct: Tensor, mass: Tensor | None) -> Tensor:
     """Return the value of `esd_with_slope` alone, without bringing a gradient into order."""
-    if sorting.all_pairs_fit(confidence) or can_fuse(confidence, mass):
+    if sorting.all_pairs_fit(confidence) or can_fuse_gradient(confidence, mass):
         return esd_with_slope(confidence, correct, mass)[0]
     ordered, order = sorting.ascending(confidence)
     mass = None if mass is None else sorting.take_by_row(mass, order)
@@ -176,7 +176,7 @@ def cumulative_distance(
     return (squares * share.gather(-1, order)).sum(-1).sqrt()
 
 
-@with_usage()
+@errors_with_usage()
 def esd(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> Tensor:
     """Return the expected squared difference, exact, in O(N log N) time and O(N) memory.
 
@@ -222,7 +222,7 @@ def esd(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None 
     return differentiable(esd_with_slope, confidence, correct, mass, value_alone=_esd_alone)
 
 
-@with_usage()
+@errors_with_usage()
 def ks(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> Tensor:
     """Return the Kolmogorov-Smirnov calibration error, with equal confidences taken together.
 
@@ -368,10 +368,10 @@ def esd_softened(
     """
     confidence, correct, mass = pair(confidence, correct, minimum=3, weights=weights)
     real_number("width", width, "> 0")
-    return softened_cumulative(confidence, correct, mass, width)
+    return cumulative_esd_softened(confidence, correct, mass, width)
 
 
-def softened_cumulative(
+def cumulative_esd_softened(
     confidence: Tensor, correct: Tensor, mass: Tensor | None, width: float
 ) -> Tensor:
     """Return `esd_softened` of checked tensors `[..., N]`."""

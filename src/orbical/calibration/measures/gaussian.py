@@ -18,13 +18,12 @@ import math
 import torch
 from torch import Tensor
 
-from ..._arrays import ArrayLike, as_floating
+from ..._arrays import ArrayLike, as_floating, check_finite
 from ..._warnings import warn
-from ...errors import InputError, with_usage
+from ...errors import InputError, errors_with_usage
 from ..pairs.pairs_and_weights import (
     at_least_pairs,
-    check_finite,
-    one_shape,
+    paired_in_one_shape,
     sample_weights,
     weighted_mean,
 )
@@ -81,7 +80,7 @@ def gaussian_target(
             f"mean: expected several samples in each row, got 1{_hint(tensors[0])}",
         )
     finite = (_finite(name, tensor) for name, tensor in zip(given, tensors, strict=True))
-    mean, variance, target = one_shape(*_BROADCAST, *finite)
+    mean, variance, target = paired_in_one_shape(*_BROADCAST, *finite)
     return target - mean, _positive_gaussian_variance("variance", variance)
 
 
@@ -127,17 +126,17 @@ def gaussian_vector_target(
     variance = _finite("variance", variance)
     if extra:
         return error, variance, True
-    error, variance = one_shape(
+    error, variance = paired_in_one_shape(
         *_BROADCAST, error, _positive_gaussian_variance("variance", variance)
     )
     return error, variance, False
 
 
-def marginal_variance(variance: Tensor, full: bool) -> Tensor:
+def gaussian_marginal_variance(variance: Tensor, full: bool) -> Tensor:
     """Return the variance of each coordinate `[..., N, d]`, in the frame of the coordinates.
 
     Example:
-        >>> marginal_variance(torch.tensor([[[2.0, 1.0], [1.0, 3.0]]]), full=True)
+        >>> gaussian_marginal_variance(torch.tensor([[[2.0, 1.0], [1.0, 3.0]]]), full=True)
         tensor([[2., 3.]])
     """
     if not full:
@@ -176,7 +175,7 @@ def gaussian_whitened(error: Tensor, variance: Tensor, full: bool) -> tuple[Tens
     return white.square().sum(-1), 2 * factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
-@with_usage()
+@errors_with_usage()
 def gaussian_nll(
     mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, weights: ArrayLike | None = None
 ) -> Tensor:
@@ -231,7 +230,7 @@ def gaussian_nll_of(distance: Tensor, log_determinant: Tensor, width: int) -> Te
     return 0.5 * (distance + log_determinant + width * math.log(2 * math.pi))
 
 
-@with_usage()
+@errors_with_usage()
 def gaussian_crps(
     mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, weights: ArrayLike | None = None
 ) -> Tensor:

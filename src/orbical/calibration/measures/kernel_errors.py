@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike
-from ...errors import InputError, real_number, with_usage
+from ...errors import InputError, errors_with_usage, real_number
 from ..numerics import decay_sums, sorting
 from ..numerics.gradients import differentiable, differentiable_root
 from ..pairs.pairs_and_weights import pair
@@ -145,7 +145,7 @@ def _mmce_squared_alone(
     return _laplacian_kernel_form(confidence, correct, mass, phi, 1) / total**2
 
 
-@with_usage()
+@errors_with_usage()
 def mmce(
     confidence: ArrayLike, correct: ArrayLike, *, phi: float = 0.4, weights: ArrayLike | None = None
 ) -> Tensor:
@@ -229,7 +229,7 @@ def mmce_weighted(
     )
 
 
-@with_usage()
+@errors_with_usage()
 def skce(
     confidence: ArrayLike, correct: ArrayLike, *, phi: float = 0.4, weights: ArrayLike | None = None
 ) -> Tensor:

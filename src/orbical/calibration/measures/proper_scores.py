@@ -18,7 +18,7 @@ from ..pairs.from_outputs import (
     probabilities,
     top_label,
 )
-from ..pairs.pairs_and_weights import counted_labels, weighted_mean
+from ..pairs.pairs_and_weights import labels_and_weights, weighted_mean
 
 __all__ = ["BrierParts", "accuracy", "brier", "brier_parts", "nll"]
 
@@ -56,7 +56,7 @@ def accuracy(
         tensor(0.5000, dtype=torch.float64)
     """
     _, outputs = classifier_outputs(probs, logits)
-    truth, mass = counted_labels(labels, outputs, weights, ignore_index)
+    truth, mass = labels_and_weights(labels, outputs, weights, ignore_index)
     _, correct = top_label(probs=probs, logits=logits, labels=truth)
     return weighted_mean(correct.double(), mass)
 
@@ -98,7 +98,7 @@ def nll(
         tensor(0.4904, dtype=torch.float64)
     """
     log_p = log_probabilities(probs=probs, logits=logits)
-    truth, mass = counted_labels(labels, log_p, weights, ignore_index)
+    truth, mass = labels_and_weights(labels, log_p, weights, ignore_index)
     return weighted_mean(nll_terms(log_p, truth), mass)
 
 
@@ -162,7 +162,7 @@ def brier(
         tensor(0.3125, dtype=torch.float64)
     """
     p = probabilities(probs=probs, logits=logits)
-    truth, mass = counted_labels(labels, p, weights, ignore_index)
+    truth, mass = labels_and_weights(labels, p, weights, ignore_index)
     return weighted_mean(brier_terms(p, truth), mass)
 
 
@@ -232,7 +232,7 @@ def brier_parts(
         (tensor(0.5733, dtype=torch.float64), tensor(0.3333, dtype=torch.float64))
     """
     p = probabilities(probs=probs, logits=logits).detach()
-    truth, mass = counted_labels(labels, p, weights, ignore_index)
+    truth, mass = labels_and_weights(labels, p, weights, ignore_index)
     if p.ndim != 2:
         raise InputError("probs, logits", "shape [N, C]", p)
     score = weighted_mean(brier_terms(p, truth), mass)
@@ -240,7 +240,7 @@ def brier_parts(
     total = float(len(p)) if mass is None else mass.sum().item()
     for classes in torch.arange(p.shape[-1], device=p.device).split(max(1, _BLOCK // len(p))):
         hit = truth == classes[:, None]
-        refinement += _isotonic_score_error(p[:, classes].T.double(), hit, mass) / total
+        refinement += _isotonic_brier_score(p[:, classes].T.double(), hit, mass) / total
         often = weighted_mean(hit.double(), mass)
         uncertainty += (often * (1 - often)).sum().item()
     left = torch.tensor(refinement, dtype=torch.float64, device=p.device)
@@ -248,7 +248,7 @@ def brier_parts(
     return BrierParts(score, calibration=score - left, refinement=left, uncertainty=most)
 
 
-def _isotonic_score_error(confidence: Tensor, hit: Tensor, mass: Tensor | None) -> float:
+def _isotonic_brier_score(confidence: Tensor, hit: Tensor, mass: Tensor | None) -> float:
     """Return the sum of squared errors of the isotonic regressions of `hit` on rows `[K, N]`."""
     ordered, order = sorting.ascending(confidence)
     # Equal confidences get one value: each run of them is one cell, at its first place.
@@ -257,13 +257,13 @@ def _isotonic_score_error(confidence: Tensor, hit: Tensor, mass: Tensor | None) 
     at = sorting.take_by_row(hit, order)
     place = (first + size * torch.arange(rows, device=order.device)[:, None])[at].cpu().numpy()
     if mass is None:
-        return isotonic_remainder(place, None, np.arange(rows * size + 1.0), size)
+        return isotonic_brier_remainder(place, None, np.arange(rows * size + 1.0), size)
     each = mass[order]
     before = np.append(0.0, each.flatten().cumsum(0).cpu().numpy())
-    return isotonic_remainder(place, each[at].cpu().numpy(), before, size)
+    return isotonic_brier_remainder(place, each[at].cpu().numpy(), before, size)
 
 
-def isotonic_remainder(
+def isotonic_brier_remainder(
     place: np.ndarray, weight: np.ndarray | None, before: np.ndarray, width: int
 ) -> float:
     """Return `sum w (fit - hit)^2`, with one isotonic fit for each row of `width` ordered cells.
@@ -278,7 +278,7 @@ def isotonic_remainder(
         width: The number of cells of a row.
 
     Example:
-        >>> isotonic_remainder(np.array([0, 2]), None, np.arange(4.0), 3)
+        >>> isotonic_brier_remainder(np.array([0, 2]), None, np.arange(4.0), 3)
         0.5
     """
     hits = np.bincount(place, weight, minlength=len(before) - 1)

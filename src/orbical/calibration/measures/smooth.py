@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike
-from ...errors import real_number, with_usage
+from ...errors import errors_with_usage, real_number
 from ..pairs.pairs_and_weights import pair
 
 __all__ = ["smooth_ece"]
@@ -118,7 +118,7 @@ def smooth_ece_from_masses(masses: Tensor, total: Tensor | int, bandwidth: float
     return found.reshape(shape)
 
 
-@with_usage()
+@errors_with_usage()
 def smooth_ece(
     confidence: ArrayLike,
     correct: ArrayLike,

@@ -1,4 +1,4 @@
-"""Calibration errors made differentiable: soft bins, soft counts, and bins held fixed."""
+"""Calibration errors made differentiable: soft bins and soft counts."""
 
 from __future__ import annotations
 
@@ -8,21 +8,19 @@ import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike
-from ...errors import check_name, number_of_bins, real_number, with_usage
+from ...errors import errors_with_usage, number_of_bins, real_number
 from ..numerics.gradients import differentiable, differentiable_root
-from ..numerics.sorting import take_by_row
-from ..pairs.from_outputs import entropy_share, named_outputs, probabilities, top_label
-from ..pairs.pairs_and_weights import counted_labels, pair
-from .binned import bin_index
+from ..pairs.from_outputs import entropy_share_of_outputs, named_outputs, probabilities, top_label
+from ..pairs.pairs_and_weights import labels_and_weights, pair
 
-__all__ = ["ece_loss", "s_avuc", "sb_ece"]
+__all__ = ["s_avuc", "sb_ece"]
 
 
 _TINY = torch.finfo(torch.float64).tiny
 """A divisor in place of 0, where what is divided is 0 too."""
 
 
-@with_usage()
+@errors_with_usage()
 def sb_ece(
     confidence: ArrayLike,
     correct: ArrayLike,
@@ -191,9 +189,11 @@ def s_avuc(
     real_number("kappa", kappa, "in (0, 1)")
     real_number("temperature", temperature, "> 0")
     p = probabilities(probs=probs, logits=logits)
-    truth, mass = counted_labels(labels, p, weights, ignore_index)
+    truth, mass = labels_and_weights(labels, p, weights, ignore_index)
     _, correct = top_label(probs=probs, logits=logits, labels=truth)
-    return differentiable(avuc_with_slope, entropy_share(p), correct, mass, kappa, temperature)
+    return differentiable(
+        soft_avuc_with_slope, entropy_share_of_outputs(p), correct, mass, kappa, temperature
+    )
 
 
 def avuc_of_counts(against: Tensor, for_it: Tensor) -> Tensor:
@@ -206,7 +206,7 @@ def avuc_of_counts(against: Tensor, for_it: Tensor) -> Tensor:
     return torch.log1p(against / for_it.clamp(min=_TINY))
 
 
-def avuc_with_slope(
+def soft_avuc_with_slope(
     entropy: Tensor, correct: Tensor, mass: Tensor | None, kappa: float, temperature: float
 ) -> tuple[Tensor, Tensor]:
     """Return S-AvUC of normalized entropies `[..., N]`, and its gradient by them."""
@@ -255,66 +255,3 @@ def _counts(
     if mass is not None:
         against, for_it = against * mass, for_it * mass
     return against.sum(-1), for_it.sum(-1)
-
-
-@with_usage()
-def ece_loss(
-    confidence: ArrayLike,
-    correct: ArrayLike,
-    *,
-    bins: int = 15,
-    norm: str = "l1",
-    weights: ArrayLike | None = None,
-) -> Tensor:
-    """Return the binned ECE as a function to differentiate, each sample's bin being held fixed.
-
-        l1: sum_b |sum_{i in b} w_i d_i| / W
-        l2: (sum_b (sum_{i in b} w_i d_i)^2 / (W W_b))^(1/2)
-
-    with `W_b` the weight in bin b and W that of all. Equal in value to `ece`. This is the "ECE"
-    that the ESD paper trains with in its table 3; its gradient misses that a sample may change its
-    bin.
-
-    Args:
-        confidence: `[..., N]` in [0, 1]; differentiable.
-        correct: `[..., N]` boolean, or values in [0, 1].
-        bins: the number of equal-width bins `(lo, hi]`, the first closed at 0.
-        norm: "l1" or "l2".
-        weights: `[..., N]` sample weights >= 0; 1 by default.
-
-    Returns:
-        The error `[...]`, float64.
-
-    Raises:
-        InputError: if the arrays do not fit together, or hold values outside of [0, 1].
-
-    Example:
-        >>> ece_loss([0.9, 0.9], [True, False])
-        tensor(0.4000, dtype=torch.float64)
-    """
-    bins = number_of_bins(bins)
-    check_name("norm", norm, ("l1", "l2"))
-    confidence, correct, mass = pair(confidence, correct, weights=weights)
-    return differentiable(fixed_bins_with_slope, confidence, correct, mass, bins, norm)
-
-
-def fixed_bins_with_slope(
-    confidence: Tensor, correct: Tensor, mass: Tensor | None, bins: int, norm: str
-) -> tuple[Tensor, Tensor]:
-    """Return `ece_loss` of checked tensors `[..., N]`, and its gradient by confidence."""
-    excess = confidence - correct.double()
-    index = bin_index(confidence.detach(), bins)
-    excess = excess if mass is None else excess * mass
-    sums = excess.new_zeros(*excess.shape[:-1], bins).scatter_add_(-1, index, excess)
-    total = excess.shape[-1] if mass is None else mass.sum(-1, keepdim=True)
-    if norm == "l1":
-        by_sum = sums.sign() / total
-        value = torch.linalg.vecdot(sums, by_sum)
-    else:
-        each = torch.ones_like(excess) if mass is None else mass
-        by_sum = sums / torch.zeros_like(sums).scatter_add_(-1, index, each).clamp(min=_TINY)
-        by_sum = by_sum / total
-        value = differentiable_root(torch.linalg.vecdot(sums, by_sum))
-        by_sum = by_sum / value.clamp(min=_TINY)[..., None]
-    slope = take_by_row(by_sum, index)
-    return value, (slope if mass is None else slope * mass).to(confidence.dtype)

@@ -23,13 +23,18 @@ import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike
-from ...errors import InputError, whole_number, with_usage
-from ..numerics.equal_mass import bin_count, bin_means, equal_mass_index
+from ...errors import InputError, errors_with_usage, whole_number
+from ..numerics.equal_mass import bin_mass, bin_means, equal_mass_index
 from ..numerics.gradients import differentiable_root
 from ..pairs.pairs_and_weights import sample_weights, weighted_mean
 from .binned import bin_index
 from .cumulative import ordered_esd
-from .gaussian import gaussian_target, gaussian_vector_target, gaussian_whitened, marginal_variance
+from .gaussian import (
+    gaussian_marginal_variance,
+    gaussian_target,
+    gaussian_vector_target,
+    gaussian_whitened,
+)
 
 __all__ = [
     "Coverage", "ence", "gence", "gence_fiber", "gence_floor", "gence_sq", "gence_sq_fiber",
@@ -45,13 +50,13 @@ def _over_bins(
     error, variance = gaussian_target(mean, variance, target)
     mass = sample_weights(weights, error)
     index = equal_mass_index(variance, bins, mass)
-    count = bin_count(index, bins, mass)
+    count = bin_mass(index, bins, mass)
     mean_square = bin_means(error.square(), index, count, mass)
     share = count / count.sum(-1, keepdim=True)
     return share, mean_square, bin_means(variance, index, count, mass)
 
 
-@with_usage()
+@errors_with_usage()
 def ence(
     mean: ArrayLike,
     variance: ArrayLike,
@@ -100,7 +105,7 @@ def ence(
     return (share * (predicted - differentiable_root(mean_square)).abs() / predicted).sum(-1)
 
 
-@with_usage()
+@errors_with_usage()
 def uce(
     mean: ArrayLike,
     variance: ArrayLike,
@@ -144,7 +149,7 @@ def uce(
     return (share * (mean_square - mean_variance).abs()).sum(-1)
 
 
-@with_usage()
+@errors_with_usage()
 def regression_esd(
     mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, weights: ArrayLike | None = None
 ) -> Tensor:
@@ -247,14 +252,14 @@ def coverage_of(probability: Tensor, levels: int, mass: Tensor | None = None) ->
     """
     levels = whole_number("levels", levels)
     index = bin_index(probability.detach().clamp(0, 1), levels + 1)
-    count = bin_count(index, levels + 1, mass)
+    count = bin_mass(index, levels + 1, mass)
     share = count / count.sum(-1, keepdim=True)
     nominal = torch.arange(1, levels + 1, device=index.device, dtype=torch.float64) / (levels + 1)
     observed = share.cumsum(-1)[..., :-1]
     return Coverage(nominal, observed, (observed - nominal).abs().mean(-1))
 
 
-@with_usage()
+@errors_with_usage()
 def quantile_calibration(
     mean: ArrayLike,
     variance: ArrayLike,
@@ -300,7 +305,7 @@ def quantile_calibration(
     return coverage_of(below, levels, sample_weights(weights, below))
 
 
-@with_usage()
+@errors_with_usage()
 def mahalanobis_calibration(
     mean: ArrayLike,
     variance: ArrayLike,
@@ -337,14 +342,14 @@ def mahalanobis_calibration(
     error, variance, full = gaussian_vector_target(mean, variance, target)
     distance, _ = gaussian_whitened(error.detach(), variance.detach(), full)
     mass = sample_weights(weights, distance)
-    return coverage_of(ellipsoid_probability(distance, error.shape[-1]), levels, mass)
+    return coverage_of(error_ellipsoid_probability(distance, error.shape[-1]), levels, mass)
 
 
-def ellipsoid_probability(distance: Tensor, width: int) -> Tensor:
+def error_ellipsoid_probability(distance: Tensor, width: int) -> Tensor:
     """Return the probability within the ellipsoid of a squared Mahalanobis distance, chi2_d(m^2).
 
     Example:
-        >>> ellipsoid_probability(torch.tensor([0.0, 2.0]), 2)
+        >>> error_ellipsoid_probability(torch.tensor([0.0, 2.0]), 2)
         tensor([0.0000, 0.6321])
     """
     half = torch.full_like(distance, width / 2)
@@ -368,7 +373,7 @@ def _gap_of_variance_and_error(
     variances that order the fibers.
     """
     error, variance, full = gaussian_vector_target(mean, variance, target)
-    variance = marginal_variance(variance, full)
+    variance = gaussian_marginal_variance(variance, full)
     if power == 1:
         expected, seen = (2 * variance / math.pi).sqrt(), error.abs()
     else:
@@ -384,14 +389,14 @@ def _mean_over_variance_fibers(
     key = variance.sum(-1)
     mass = sample_weights(weights, key)
     index = equal_mass_index(key, bins, mass)
-    inside = bin_count(index, bins, mass)
+    inside = bin_mass(index, bins, mass)
     count = inside[..., None, :].expand(*gap.shape[:-2], gap.shape[-1], -1)
     each = None if mass is None else mass[..., None, :]
     mean = bin_means(gap.mT, index[..., None, :].expand(gap.mT.shape), count, each)
     return (count * mean.square()).sum((-1, -2)) / inside.sum(-1)
 
 
-@with_usage()
+@errors_with_usage()
 def gence(
     mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, weights: ArrayLike | None = None
 ) -> Tensor:

@@ -23,7 +23,7 @@ from ...errors import InputError
 from ..measures import smooth, soft
 from ..measures.binned import Reliability, batch_bin_sums, error_of, reliability_of_bins
 from ..pairs.from_outputs import classifier_outputs, normalized_entropy, top_label_of
-from ..pairs.pairs_and_weights import kept_samples, sample_weights
+from ..pairs.pairs_and_weights import sample_weights, samples_to_pair
 from ..registry import measure_takes_weights
 from .metric_states import KeptMetric, MeanMetric, MeasureMetric
 
@@ -77,7 +77,7 @@ class _ClassificationMetric(MeasureMetric):
         if self.ignore_index is not None and bool((labels == self.ignore_index).all()):
             return
         try:
-            outputs, labels, kept = kept_samples(labels, outputs, self.ignore_index)
+            outputs, labels, kept = samples_to_pair(labels, outputs, self.ignore_index)
             mass = mass if mass is None or kept is None else mass[kept]
             self._add(mass, **{"logits" if self.from_logits else "probs": outputs}, labels=labels)
         except InputError as error:

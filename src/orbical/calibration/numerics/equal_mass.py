@@ -85,11 +85,11 @@ def equal_mass_index(key: Tensor, bins: int, mass: Tensor | None = None) -> Tens
     return index.long().reshape(key.shape)
 
 
-def bin_count(index: Tensor, bins: int, mass: Tensor | None = None) -> Tensor:
+def bin_mass(index: Tensor, bins: int, mass: Tensor | None = None) -> Tensor:
     """Return how many samples, or how much of their mass, each bin holds, `[..., B]`, in float64.
 
     Example:
-        >>> bin_count(torch.tensor([0, 0, 1]), 2)
+        >>> bin_mass(torch.tensor([0, 0, 1]), 2)
         tensor([2., 1.], dtype=torch.float64)
     """
     count = torch.zeros(*index.shape[:-1], int(bins), dtype=torch.float64, device=index.device)
@@ -102,7 +102,7 @@ def bin_means(values: Tensor, index: Tensor, count: Tensor, mass: Tensor | None 
 
     Example:
         >>> index = torch.tensor([0, 0, 1])
-        >>> bin_means(torch.tensor([1.0, 3.0, 8.0]), index, bin_count(index, 2))
+        >>> bin_means(torch.tensor([1.0, 3.0, 8.0]), index, bin_mass(index, 2))
         tensor([2., 8.], dtype=torch.float64)
     """
     values = values.double() if mass is None else values.double() * mass

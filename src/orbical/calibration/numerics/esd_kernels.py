@@ -57,7 +57,7 @@ def _parts(room, n):
 
 
 @triton.jit(do_not_specialize=["n"])
-def _outcomes(ordered, order, correct, hits, room, n, SIZE: tl.constexpr):
+def _esd_kernel_outcomes(ordered, order, correct, hits, room, n, SIZE: tl.constexpr):
     """Store the outcomes in the order of confidence, and each block's sum of d."""
     _, _, sums = _parts(room, n)
     places = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
@@ -137,7 +137,7 @@ def esd_by_kernels(ordered: Tensor, order: Tensor, correct: Tensor) -> tuple[Ten
     hits = torch.empty(n, dtype=torch.uint8, device=device)
     gradient, grid = torch.empty_like(ordered), (blocks,)
     outcomes = correct.contiguous().view(torch.uint8)
-    _outcomes[grid](ordered, order, outcomes, hits, room, n, _SIZE, num_warps=8)
+    _esd_kernel_outcomes[grid](ordered, order, outcomes, hits, room, n, _SIZE, num_warps=8)
     _running_sums[grid](ordered, hits, room, n, _SIZE, num_warps=8)
     _esd_kernel_sums_below[grid](ordered, room, n, _SIZE, num_warps=8)
     _esd_kernel_slopes[grid](ordered, order, hits, room, gradient, n, _SIZE, num_warps=8)

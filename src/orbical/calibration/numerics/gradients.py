@@ -89,7 +89,7 @@ def differentiable_root(squared: Tensor) -> Tensor:
     return squared.clamp(min=least).sqrt().masked_fill(squared <= 0, 0.0)
 
 
-def can_fuse(values: Tensor, mass: Tensor | None) -> bool:
+def can_fuse_gradient(values: Tensor, mass: Tensor | None) -> bool:
     """Check whether kernels may compute a measure of unweighted values and its gradient.
 
     Autograd, which second derivatives need, and compilation see through torch only.
@@ -97,11 +97,11 @@ def can_fuse(values: Tensor, mass: Tensor | None) -> bool:
     if not values.is_cuda or mass is not None or torch.is_grad_enabled() or arrays_are_traced():
         return False
     here = values.get_device()
-    return here == torch.cuda.current_device() and _triton_works(here)
+    return here == torch.cuda.current_device() and _triton_gradients_work(here)
 
 
 @cache
-def _triton_works(device: int) -> bool:
+def _triton_gradients_work(device: int) -> bool:
     """Check whether Triton, which comes with torch, finds the C compiler that it needs."""
     try:
         from .esd_kernels import esd_by_kernels

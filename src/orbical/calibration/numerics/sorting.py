@@ -113,7 +113,7 @@ def ends_of_ties(ordered: Tensor) -> Tensor:
     return torch.nn.functional.pad(ordered[..., 1:] != ordered[..., :-1], (0, 1), value=True)
 
 
-class Ties(ABC):
+class SortedTies(ABC):
     """Runs of equal values in a sorted array `[..., N]`.
 
     Example:
@@ -151,17 +151,17 @@ class Ties(ABC):
         return self.at_first(running.sub_(values)), total
 
 
-def sorted_ties(ordered: Tensor) -> Ties:
+def sorted_ties(ordered: Tensor) -> SortedTies:
     """Find the runs of equal values in a sorted array `[..., N]`, in the way that suits it.
 
     In a long array a processor gains by touching only the places that are tied. Elsewhere each
     place searches for the ends of its run.
     """
     long = ordered.numel() > _SEARCH_UP_TO and can_inspect_array(ordered)
-    return _TiedPlaces(ordered) if long else _AllPlaces(ordered)
+    return _SortedTiedPlaces(ordered) if long else _SortedAllPlaces(ordered)
 
 
-class _TiedPlaces(Ties):
+class _SortedTiedPlaces(SortedTies):
     """Keeps the places that have an equal neighbor: costs little where there are few."""
 
     def __init__(self, ordered: Tensor) -> None:
@@ -198,7 +198,7 @@ class _TiedPlaces(Ties):
         return self.at_first(count.view(like.shape))
 
 
-class _AllPlaces(Ties):
+class _SortedAllPlaces(SortedTies):
     """Keeps where each place's run starts and stops: the same work for few ties and many."""
 
     def __init__(self, ordered: Tensor) -> None:

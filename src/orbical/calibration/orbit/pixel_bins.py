@@ -20,7 +20,7 @@ from ..intervals.interval_ends import Interval
 from ..measures.binned import Reliability, error_of, reliability_of_bins
 from ..registry import Draws
 from .labeled_results import calibration_groups, labeled_calibration, labeled_variables
-from .pooled import clustered_interval
+from .pooled import pooled_ece_interval
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -57,7 +57,7 @@ def pixel_errors_along(
     like = responses(scan, "mean_confidence")  # with the attributes that figures need
     groups, members = calibration_groups(like, by)
     if draws is not None:
-        found = _intervals(arrays, members, len(groups), options["bins"], draws)
+        found = _pixel_bin_intervals(arrays, members, len(groups), options["bins"], draws)
         return labeled_calibration(name, like, groups, by, found)
     diagram = _diagram_of_pixels(arrays, members, len(groups), options["bins"])
     values = error_of(diagram, options["norm"])
@@ -113,7 +113,7 @@ def _checked_pixel_options(
     return options
 
 
-def _intervals(
+def _pixel_bin_intervals(
     arrays: ScanArrays, members: np.ndarray, groups: int, bins: Any, draws: Draws
 ) -> Iterator[tuple[tuple[int, int, int], dict[str, Any]]]:
     """Yield the error with its interval at each model, group and element."""
@@ -129,7 +129,7 @@ def _of_images(sums: np.ndarray, draws: Draws) -> list[Interval]:
     """Return the error of sums `[3, N, K, B]` over the pixels of N images, at each of K places."""
     level, seed = draws["level"], draws["seed"]
     return [
-        clustered_interval(right - sure, count.sum(1), right.sum(), count.sum(0), level, seed)
+        pooled_ece_interval(right - sure, count.sum(1), right.sum(), count.sum(0), level, seed)
         for count, sure, right in np.moveaxis(sums, 2, 0)
     ]
 

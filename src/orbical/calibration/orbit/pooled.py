@@ -88,12 +88,12 @@ def pooled_reliability(
         here = np.stack([np.bincount(inside, part, bins) for part in (None, exact, right)])
         sums += np.concatenate([here[:1], weight * here])
     each = residual.T.contiguous().numpy()
-    error = clustered_interval(each, known, sums[3].sum(), sums[1], level, seed)
+    error = pooled_ece_interval(each, known, sums[3].sum(), sums[1], level, seed)
     count, *weighted = torch.from_numpy(sums)
     return reliability_of_bins(count.long(), *weighted), error
 
 
-def clustered_interval(
+def pooled_ece_interval(
     residual: np.ndarray, known: np.ndarray, right: float, mass: np.ndarray, level: float, seed: int
 ) -> Interval:
     """Return the ECE of samples that hold several outputs each, from their residuals `[N, B]`.

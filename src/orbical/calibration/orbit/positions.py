@@ -97,7 +97,7 @@ def along_orbit(
     if holds_pixel_calibration(scan):
         name = bound_measure(measure, "pair", options).name
         return pixel_errors_along(scan, name, by, binned, draws if interval else None)
-    like, arrays = pairs_of(scan)
+    like, arrays = pair_arrays_at_positions(scan)
     chosen = bound_measure(measure, "pair", options)
     groups, members = calibration_groups(like, by)
     if binned is not None and not interval:
@@ -165,7 +165,7 @@ def pair_at(
         >>> confidence.shape, correct.dtype
         (torch.Size([20]), torch.bool)
     """
-    _, arrays = pairs_of(scan)
+    _, arrays = pair_arrays_at_positions(scan)
     size = len(arrays.group)
     try:
         place = operator.index(element)
@@ -213,7 +213,7 @@ def pairs_along(scan: Scan | xr.Dataset) -> Iterator[tuple[str, Tensor, Tensor]]
         >>> [confidence.shape for _, confidence, _ in pairs_along(scan)]
         [torch.Size([4, 20])]
     """
-    _, arrays = pairs_of(scan)
+    _, arrays = pair_arrays_at_positions(scan)
     for place, name in enumerate(arrays.models):
         z, y = (arrays.read(part, model=place) for part in ("confidence", "correct"))
         finished = ~np.isnan(z).any(1)
@@ -222,7 +222,7 @@ def pairs_along(scan: Scan | xr.Dataset) -> Iterator[tuple[str, Tensor, Tensor]]
         yield name, z_, y_
 
 
-def pairs_of(scan: Scan | xr.Dataset) -> tuple[xr.DataArray, ScanArrays]:
+def pair_arrays_at_positions(scan: Scan | xr.Dataset) -> tuple[xr.DataArray, ScanArrays]:
     """Return the labels of results, and the arrays `confidence` and `correct` of a labeled scan.
 
     Where confidence is missing, so is correctness, whatever its array holds.
@@ -289,7 +289,7 @@ def _finished_pairs_at_positions(
         for run, z, y in pair_blocks(arrays, model):
             seen = ~np.isnan(z)
             for group, mine in enumerate(of_group):
-                for elements in _alike(seen[:, mine]):
+                for elements in _alike_positions(seen[:, mine]):
                     kept = seen[elements].all(0) & mine
                     if kept.any():
                         pair = (np.ascontiguousarray(part[elements][:, kept]) for part in (z, y))
@@ -305,7 +305,7 @@ def pair_blocks(arrays: ScanArrays, model: int) -> Iterator[tuple[slice, np.ndar
             yield slice(block.start + run.start, block.start + run.stop), z[run], y[run] > 0
 
 
-def _alike(seen: np.ndarray) -> list[slice]:
+def _alike_positions(seen: np.ndarray) -> list[slice]:
     """Split elements `[K, N]` into runs in which the same samples have an output.
 
     Usually all elements are one run; detections come and go along an orbit.

@@ -20,7 +20,7 @@ from ...store import Scan, arrays_of, responses
 from ..intervals.mean_intervals import mean_interval
 from ..intervals.measure_intervals import regression_interval
 from ..intervals.resampling import on_vectors
-from ..measures.bleed import aleatoric_terms, covariance_terms
+from ..measures.bleed import aleatoric_bleed_terms, covariance_bleed_terms
 from ..registry import BoundMeasure, Draws, Measure, MeasureLike, bound_measure, measure_entry
 from .labeled_results import calibration_groups, labeled_calibration, labeled_variables
 
@@ -31,7 +31,7 @@ BLEED = "aleatoric_bleed"
 
 
 @dataclass(frozen=True)
-class OrbitPredictions:
+class RegressionOrbit:
     """One model's predictions along the orbit, S samples (or points of samples) at K elements.
 
     Attributes:
@@ -47,11 +47,11 @@ class OrbitPredictions:
     aleatoric: Tensor
     sample: Tensor
 
-    def chosen(self, kept: Tensor) -> OrbitPredictions:
+    def chosen(self, kept: Tensor) -> RegressionOrbit:
         """Keep some of the samples, by a mask `[S]`."""
         parts = (self.error, self.variance, self.aleatoric)
         error, variance, aleatoric = (part[:, kept] for part in parts)
-        return OrbitPredictions(error, variance, aleatoric, self.sample[kept])
+        return RegressionOrbit(error, variance, aleatoric, self.sample[kept])
 
     def at(self, element: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return `(mean, variance, target)` at one element, errors taken as targets.
@@ -63,7 +63,7 @@ class OrbitPredictions:
             error, variance = error[:, 0], variance.reshape(len(variance))
         return torch.zeros_like(error), variance, error
 
-    def by_component(self) -> OrbitPredictions:
+    def by_component(self) -> RegressionOrbit:
         """Return each component separately: `[d, K, S, 1]`, with its marginal variance."""
         width = self.error.shape[-1]
 
@@ -75,7 +75,7 @@ class OrbitPredictions:
             spread = spread.diagonal(dim1=-2, dim2=-1)
         if noise.shape[-1] > width:
             noise = noise.reshape(*noise.shape[:-1], width, width).diagonal(dim1=-2, dim2=-1)
-        return OrbitPredictions(apart(self.error), apart(spread), apart(noise), self.sample)
+        return RegressionOrbit(apart(self.error), apart(spread), apart(noise), self.sample)
 
 
 def holds_regression_calibration(scan: Scan | xr.Dataset) -> bool:
@@ -83,7 +83,7 @@ def holds_regression_calibration(scan: Scan | xr.Dataset) -> bool:
     return {"error", "variance"} <= labeled_variables(scan)
 
 
-def predictions_along(scan: Scan | xr.Dataset, model: int) -> OrbitPredictions:
+def read_regression_orbit(scan: Scan | xr.Dataset, model: int) -> RegressionOrbit:
     """Read one model's errors and variances at all elements; unfinished samples are left out.
 
     >>> import orbical as ob
@@ -92,7 +92,7 @@ def predictions_along(scan: Scan | xr.Dataset, model: int) -> OrbitPredictions:
     ...     return 0.9 * x, torch.ones(len(x), 1)
     >>> x = torch.randn(20, 2)
     >>> scan = ob.scan(net, (x, x), group="cyclic:4", task=task, progress=False)
-    >>> predictions_along(scan, 0).error.shape
+    >>> read_regression_orbit(scan, 0).error.shape
     torch.Size([4, 20, 2])
     """
     stored = arrays_of(scan)
@@ -102,17 +102,17 @@ def predictions_along(scan: Scan | xr.Dataset, model: int) -> OrbitPredictions:
         for name in names
     }
     if len(stored.dims["error"]) == 5:  # one target for each point
-        arrays = _points_first(arrays)
+        arrays = _regression_points_as_samples(arrays)
     error, variance = arrays["error"], arrays.get("covariance", arrays["variance"])
     aleatoric = arrays.get("aleatoric", variance if variance.ndim == 3 else variance.flatten(2))
     samples = torch.arange(stored.samples)
     sample = samples.repeat_interleave(error.shape[1] // len(samples))
-    found = OrbitPredictions(error, variance, aleatoric, sample)
+    found = RegressionOrbit(error, variance, aleatoric, sample)
     finite = (part.flatten(2).isfinite().all(-1).all(0) for part in (error, variance))
     return found.chosen(torch.stack([*finite]).all(0))
 
 
-def _points_first(arrays: dict[str, Tensor]) -> dict[str, Tensor]:
+def _regression_points_as_samples(arrays: dict[str, Tensor]) -> dict[str, Tensor]:
     """Make points samples, `[K, N * n, ...]`; those without a target come last in each sample.
 
     A permutation moves the points without a target; at each element they must be the same rows.
@@ -144,7 +144,7 @@ def regression_along(
     """
     if isinstance(measure, str | Measure):
         measure = measure_entry(measure, "regression", "aleatoric")
-    answer: Callable[[OrbitPredictions], dict[str, Any]]
+    answer: Callable[[RegressionOrbit], dict[str, Any]]
     if getattr(measure, "name", None) == BLEED:
         name, answer = BLEED, partial(_bleed_on_orbit, _checked_truth(options), draws)
     else:
@@ -159,7 +159,7 @@ def regression_along(
 
     def parts() -> Iterator[tuple[Any, dict[str, Tensor]]]:
         for model in range(like.sizes["model"]):
-            found = predictions_along(scan, model)
+            found = read_regression_orbit(scan, model)
             if not len(found.sample):
                 continue
             if members is None:
@@ -173,7 +173,7 @@ def regression_along(
 
 
 def _regression_measured_on_orbit(
-    measure: BoundMeasure, draws: Draws | None, found: OrbitPredictions
+    measure: BoundMeasure, draws: Draws | None, found: RegressionOrbit
 ) -> dict[str, Any]:
     """Return a measure of errors and variances, at all elements at once."""
     if measure.one_target and found.error.shape[-1] > 1:
@@ -195,13 +195,13 @@ def _checked_truth(options: dict[str, object]) -> float:
     return float(real_number("truth", options.get("truth", 0.0), ">= 0", "a variance"))
 
 
-def _bleed_on_orbit(truth: float, draws: Draws | None, found: OrbitPredictions) -> dict[str, Any]:
+def _bleed_on_orbit(truth: float, draws: Draws | None, found: RegressionOrbit) -> dict[str, Any]:
     """Return aleatoric bleed at all elements at once: a mean over samples, 0 without bleed."""
     width, noise = found.error.shape[-1], found.aleatoric
     if noise.shape[-1] > width:
-        terms = covariance_terms(noise.unflatten(-1, (width, width)), truth).sum(-1)
+        terms = covariance_bleed_terms(noise.unflatten(-1, (width, width)), truth).sum(-1)
     else:
-        terms = aleatoric_terms(noise.expand(found.error.shape), truth).sum(-1)
+        terms = aleatoric_bleed_terms(noise.expand(found.error.shape), truth).sum(-1)
     if draws is None:
         return {"value": terms.mean(-1)}
     none = torch.zeros_like(terms)

@@ -6,7 +6,6 @@ within a bin. Both are called as in `PLACES`, everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,54 +25,24 @@ from ..registry import (
     Measure,
     MeasureLike,
     bound_measure,
-    list_measures,
     measure_takes_weights,
 )
 from .labeled_results import CAUTION, ENDS
 from .pixel_bins import holds_pixel_calibration, pixel_errors_pooled
 from .pooled import pooled_ks, pooled_reliability
-from .positions import MEASURED_VALUES, along_orbit, equal_width_options, pair_blocks, pairs_of
-from .regression_orbit import holds_regression_calibration, predictions_along
+from .positions import (
+    MEASURED_VALUES,
+    along_orbit,
+    equal_width_options,
+    pair_arrays_at_positions,
+    pair_blocks,
+)
+from .regression_orbit import holds_regression_calibration, read_regression_orbit
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["PLACES", "mean_over_orbit", "pooled_over_orbit", "scan_measures"]
-
-
-def scan_measures(scan: Scan | xr.Dataset, listed: str | None = None) -> list[Measure]:
-    """Return the registered measures that a scan can be measured by along its orbit.
-
-    Args:
-        scan: A scan, or its `data`.
-        listed: Only those listed there: "table", "comparison", "orbit" or "view".
-
-    Returns:
-        Measures of pairs for labeled classification or `pairs_within`, measures of regression for
-        regression with uncertainty, and none for other scans.
-
-    Example:
-        >>> import xarray as xr
-        >>> pairs = xr.Dataset({"confidence": 0.5, "correct": 1.0})
-        >>> [measure.name for measure in scan_measures(pairs, listed="orbit")]
-        ['ece', 'ks']
-    """
-    held: Any = scan.data_vars if hasattr(scan, "data_vars") else scan.arrays
-    kinds = calibration_kinds(held)
-    targets = held["error"].shape[-1] if "regression" in kinds else 1
-    return list_measures(*kinds, listed=listed, targets=targets) if kinds else []
-
-
-def calibration_kinds(variables: Iterable[object]) -> tuple[str, ...]:
-    """Return the kinds of measures that a scan with these variables can be measured by.
-
-    >>> calibration_kinds(["confidence", "correct"]), calibration_kinds(["confidence"])
-    (('pair',), ())
-    """
-    held = {*variables}
-    if {"error", "variance"} <= held:
-        return ("regression", "aleatoric")
-    return ("pair",) if {"confidence", "correct"} <= held else ()
+__all__ = ["PLACES", "mean_over_orbit", "pooled_over_orbit"]
 
 
 def mean_over_orbit(
@@ -110,11 +79,11 @@ def mean_over_orbit(
         if end in curve.coords
     }
     if CAUTION in curve.coords:  # that of any position
-        means[CAUTION] = orbit_calibration_caution(curve[CAUTION].drop_vars(ENDS))
+        means[CAUTION] = whole_orbit_caution(curve[CAUTION].drop_vars(ENDS))
     return found.assign_coords(means).assign_attrs(curve.attrs, statistic=PLACES["mean"])
 
 
-def orbit_calibration_caution(cautions: xr.DataArray) -> xr.DataArray:
+def whole_orbit_caution(cautions: xr.DataArray) -> xr.DataArray:
     """Return the first caution along the orbit, for each model."""
     import xarray as xr
 
@@ -170,7 +139,7 @@ def pooled_over_orbit(
     if holds_regression_calibration(scan):
         if interval:
             raise InputError("interval", "False for pooled regression", "True")
-        return _regression_pooled_over_orbit(scan, measure, options)
+        return _regression_over_whole_orbit(scan, measure, options)
     binned = equal_width_options(measure, options)
     if holds_pixel_calibration(scan):
         name = bound_measure(measure, "pair", options).name
@@ -178,7 +147,7 @@ def pooled_over_orbit(
         data: Any = getattr(scan, "data", scan)
         values: list[Any] = [*found] if interval else [one.value for one in found]
         return _whole_orbit_by_model(name, data["mean_confidence"], values)
-    like, arrays = pairs_of(scan)
+    like, arrays = pair_arrays_at_positions(scan)
     if interval and (binned is None or binned["norm"] != "l1"):
         raise InputError("interval", "False unless the measure is 'ece'", repr(measure))
     chosen = bound_measure(measure, "pair", options)
@@ -206,7 +175,7 @@ def pooled_over_orbit(
     return _whole_orbit_by_model(chosen.name, like, values)
 
 
-def _regression_pooled_over_orbit(scan: Any, measure: Any, options: dict[str, Any]) -> xr.DataArray:
+def _regression_over_whole_orbit(scan: Any, measure: Any, options: dict[str, Any]) -> xr.DataArray:
     entry = MEASURES.get(measure) if isinstance(measure, str) else measure
     if isinstance(entry, Measure) and entry.interval == "bootstrap":
         # A mean over the same samples at each position is the mean of the positions.
@@ -217,7 +186,7 @@ def _regression_pooled_over_orbit(scan: Any, measure: Any, options: dict[str, An
     weights = torch.from_numpy(data["weight"].values.astype(np.float64))
     values = []
     for model in range(data.sizes["model"]):
-        given = predictions_along(scan, model)
+        given = read_regression_orbit(scan, model)
         error, variance = given.error.flatten(0, 1), given.variance.flatten(0, 1)
         mass = weights.repeat_interleave(given.error.shape[1])
         predictions = torch.zeros_like(error), variance, error

@@ -27,8 +27,8 @@ from ..._arrays import (
     single_precision,
     warn_of_probabilities,
 )
-from ...errors import InputError, with_usage
-from .pairs_and_weights import kept_samples
+from ...errors import InputError, errors_with_usage
+from .pairs_and_weights import samples_to_pair
 
 __all__ = ["classwise", "normalized_entropy", "probabilities", "top_label"]
 
@@ -46,7 +46,7 @@ _BLOCK_ROWS = 1 << 15
 """Rows of a block at most, which bounds what is set aside for each row of it."""
 
 
-named_outputs = with_usage("(probs=probs, labels=labels), or with logits=logits")
+named_outputs = errors_with_usage("(probs=probs, labels=labels), or with logits=logits")
 """Of functions that are told, by its name, what an array of outputs is."""
 
 _REMEDY = "pass outputs before the softmax as logits="
@@ -84,7 +84,7 @@ def _check_largest_logits(largest: Tensor) -> None:
 def _check_probabilities(rows: Tensor, slack: float) -> None:
     """Check rows for their signs and sums."""
     _check_signs(rows)
-    _check_output_sums(rows, slack)
+    _check_sums_of_output_rows(rows, slack)
 
 
 def _check_signs(rows: Tensor) -> None:
@@ -94,7 +94,7 @@ def _check_signs(rows: Tensor) -> None:
         raise InputError("probs", "values in [0, 1]", values, remedy=_REMEDY)
 
 
-def _check_output_sums(rows: Tensor, slack: float) -> None:
+def _check_sums_of_output_rows(rows: Tensor, slack: float) -> None:
     sums = _row_sums(rows)
     least, most = array_range(sums)
     if not (1 - least <= slack and most - 1 <= slack):
@@ -173,7 +173,7 @@ def _without_autocast(tensor: Tensor) -> AbstractContextManager[Any]:
     return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext()
 
 
-@with_usage("(probs=probs) or (logits=logits)")
+@errors_with_usage("(probs=probs) or (logits=logits)")
 def probabilities(*, probs: ArrayLike | None = None, logits: ArrayLike | None = None) -> Tensor:
     """Return checked probabilities: `probs` as they are, or the softmax of `logits`.
 
@@ -208,7 +208,7 @@ def log_probabilities(*, probs: ArrayLike | None = None, logits: ArrayLike | Non
         return torch.log_softmax(single_precision(outputs), dim=-1)
 
 
-@with_usage("(probs=probs) or (logits=logits)")
+@errors_with_usage("(probs=probs) or (logits=logits)")
 def normalized_entropy(
     *, probs: ArrayLike | None = None, logits: ArrayLike | None = None
 ) -> Tensor:
@@ -227,14 +227,14 @@ def normalized_entropy(
         >>> normalized_entropy(probs=[[0.5, 0.5], [0.9, 0.1]])
         tensor([1.0000, 0.4690])
     """
-    return entropy_share(probabilities(probs=probs, logits=logits))
+    return entropy_share_of_outputs(probabilities(probs=probs, logits=logits))
 
 
-def entropy_share(p: Tensor) -> Tensor:
+def entropy_share_of_outputs(p: Tensor) -> Tensor:
     """Return the entropy of each row of probabilities `[..., C]`, divided by log C.
 
     Example:
-        >>> entropy_share(torch.tensor([[0.5, 0.5]]))
+        >>> entropy_share_of_outputs(torch.tensor([[0.5, 0.5]]))
         tensor([1.])
     """
     # torch's xlogy is 0 at p = 0, but its gradient there is not finite: keep p away from 0.
@@ -281,7 +281,7 @@ def top_label(
         (tensor([0.7000, 0.6000]), tensor([ True, False]))
     """
     name, outputs = classifier_outputs(probs, logits)
-    outputs, labels, _ = kept_samples(labels, outputs, ignore_index)
+    outputs, labels, _ = samples_to_pair(labels, outputs, ignore_index)
     return top_label_of(name, outputs, labels)
 
 
@@ -309,12 +309,12 @@ def top_label_of(name: str, outputs: Tensor, labels: Tensor) -> tuple[Tensor, Te
     for block in _row_blocks(rows):
         part = single_precision(rows[block]).contiguous()
         long = part.shape[-1] >= _LONG and can_inspect_array(part)
-        top = _top_of_long_rows if long else _top_of_short_rows
+        top = _top_label_of_long_rows if long else _top_label_of_short_rows
         confidence[block], correct[block] = top(name, part, truth[block], slack)
     return confidence.reshape(labels.shape), correct.reshape(labels.shape)
 
 
-def _top_of_short_rows(
+def _top_label_of_short_rows(
     name: str, rows: Tensor, labels: Tensor, slack: float
 ) -> tuple[Tensor, Tensor]:
     """Return the pair of a contiguous block of rows; checks them."""
@@ -336,7 +336,7 @@ def _top_of_short_rows(
     return confidence, correct
 
 
-def _top_of_long_rows(
+def _top_label_of_long_rows(
     name: str, rows: Tensor, labels: Tensor, slack: float
 ) -> tuple[Tensor, Tensor]:
     """Return the same by NumPy, whose argmax of long rows is several times faster than torch's.
@@ -348,13 +348,13 @@ def _top_of_long_rows(
         predicted = torch.from_numpy(rows.numpy().argmax(-1))
         largest = rows.gather(-1, predicted[:, None])[:, 0]
         return _confidence_of_logits(rows, largest), predicted == labels
-    _check_output_sums(rows, slack)
+    _check_sums_of_output_rows(rows, slack)
     unsigned = np.uint64 if rows.dtype == torch.float64 else np.uint32
     predicted = torch.from_numpy(rows.numpy().view(unsigned).argmax(-1))
     confidence = rows.gather(-1, predicted[:, None])[:, 0]
     if _bits(confidence).amin().item() < 0:
         _check_signs(rows)
-        return _top_of_short_rows(name, rows + 0.0, labels, slack)  # which makes 0.0 of -0.0
+        return _top_label_of_short_rows(name, rows + 0.0, labels, slack)  # which makes 0.0 of -0.0
     return confidence, predicted == labels
 
 
@@ -400,7 +400,7 @@ def classwise(
                 [False, False]])
     """
     name, outputs = classifier_outputs(probs, logits)
-    outputs, labels, _ = kept_samples(labels, outputs, ignore_index)
+    outputs, labels, _ = samples_to_pair(labels, outputs, ignore_index)
     confidence = probabilities(**{name: outputs}).transpose(-1, -2).contiguous()
     classes = torch.arange(outputs.shape[-1], device=outputs.device)
     return confidence, labels[..., None, :] == classes[:, None]

@@ -13,15 +13,15 @@ from ..._arrays import (
     array_range,
     as_array,
     as_floating,
+    checked_label_array,
     probability_tolerance,
-    true_labels,
 )
 from ...errors import InputError
 
 _OF_LOGITS = "make the pair from logits with top_label(logits=..., labels=...)"
 
 
-def _check_pair_in_unit_interval(name: str, tensor: Tensor, remedy: str = "") -> None:
+def _check_values_of_pair(name: str, tensor: Tensor, remedy: str = "") -> None:
     """Check that values lie in [0, 1], but for rounding above 1."""
     if tensor.is_cuda and torch.cuda.is_current_stream_capturing():
         return  # operations that are recorded have no values yet
@@ -32,18 +32,6 @@ def _check_pair_in_unit_interval(name: str, tensor: Tensor, remedy: str = "") ->
         raise InputError(
             name, "values in [0, 1]", f"values in [{low:.6g}, {high:.6g}]", remedy=remedy
         )
-
-
-def check_finite(argument: str, tensor: Tensor, what: str = "values") -> None:
-    """Refuse NaN and infinity.
-
-    Example:
-        >>> check_finite("mean", torch.tensor([0.5, 1.0]))
-    """
-    seen = tensor.detach()
-    # A finite sum proves finite terms at a fraction of the cost; an overflowing one proves nothing.
-    if not (bool(torch.isfinite(seen.sum())) or bool(torch.isfinite(seen).all())):
-        raise InputError(argument, f"finite {what}", "NaN or infinity")
 
 
 def at_least_pairs(minimum: int, what: str) -> str:
@@ -70,12 +58,12 @@ def pair(
         (torch.Size([2, 2]), torch.bool)
     """
     confidence, correct = _arrays_of_pair(confidence, correct, minimum)
-    _check_pair_in_unit_interval("confidence", confidence, _OF_LOGITS)
+    _check_values_of_pair("confidence", confidence, _OF_LOGITS)
     if correct.dtype != torch.bool:
-        _check_pair_in_unit_interval("correct", correct)
+        _check_values_of_pair("correct", correct)
     mass = sample_weights(weights, confidence, minimum=minimum)
     given = (confidence, correct) if mass is None else (confidence, correct, mass)
-    expanded = one_shape("correct", "a shape that broadcasts", *given)
+    expanded = paired_in_one_shape("correct", "a shape that broadcasts", *given)
     return expanded[0], expanded[1], expanded[2] if len(expanded) > 2 else None
 
 
@@ -129,11 +117,12 @@ def _not_a_pair(confidence: Tensor, correct: Tensor) -> str:
     return ""
 
 
-def one_shape(argument: str, expected: str, *arrays: Tensor) -> tuple[Tensor, ...]:
+def paired_in_one_shape(argument: str, expected: str, *arrays: Tensor) -> tuple[Tensor, ...]:
     """Bring arrays to one shape, or raise with what was expected of an argument.
 
     Example:
-        >>> [part.shape for part in one_shape("b", "one number", torch.ones(2), torch.ones(1))]
+        >>> parts = paired_in_one_shape("b", "one number", torch.ones(2), torch.ones(1))
+        >>> [part.shape for part in parts]
         [torch.Size([2]), torch.Size([2])]
     """
     if all(array.shape == arrays[0].shape for array in arrays):
@@ -154,13 +143,13 @@ def sample_weights(
         >>> sample_weights([1, 2], torch.zeros(2))
         tensor([1., 2.], dtype=torch.float64)
     """
-    mass = weights_of(samples, weights)
+    mass = unchecked_sample_weights(samples, weights)
     if mass is not None:
         check_weights(mass, minimum)
     return mass
 
 
-def weights_of(samples: Tensor, weights: ArrayLike | None) -> Tensor | None:
+def unchecked_sample_weights(samples: Tensor, weights: ArrayLike | None) -> Tensor | None:
     """Read the weights of samples `[..., N]` as float64, without looking at their values."""
     if weights is None:
         return None
@@ -201,16 +190,16 @@ def weighted_mean(terms: Tensor, weights: Tensor | None) -> Tensor:
     return (torch.where(weights > 0, terms, 0.0) * weights).sum(-1) / weights.sum(-1)
 
 
-def counted_labels(
+def labels_and_weights(
     labels: ArrayLike, outputs: Tensor, weights: ArrayLike | None, ignore_index: int | None
 ) -> tuple[Tensor, Tensor | None]:
     """Read labels and weights of outputs `[..., N, C]`; an ignored sample gets the weight 0.
 
     Example:
-        >>> counted_labels([1, -100], torch.zeros(2, 3), None, -100)
+        >>> labels_and_weights([1, -100], torch.zeros(2, 3), None, -100)
         (tensor([1, 0]), tensor([1., 0.], dtype=torch.float64))
     """
-    truth = true_labels(labels, outputs, ignore_index)
+    truth = checked_label_array(labels, outputs, ignore_index)
     truth, mass = without_ignored(truth, sample_weights(weights, truth), ignore_index)
     if mass is not None:
         check_weights(mass, 1, ignore_index)
@@ -227,11 +216,11 @@ def without_ignored(
     return torch.where(counted, truth, 0), counted.double() if mass is None else mass * counted
 
 
-def kept_samples(
+def samples_to_pair(
     labels: ArrayLike, outputs: Tensor, ignore_index: int | None
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """Read labels, and leave out ignored samples; also return which ones are kept, `[N]`."""
-    truth = true_labels(labels, outputs, ignore_index)
+    truth = checked_label_array(labels, outputs, ignore_index)
     if ignore_index is None:
         return outputs, truth, None
     rows = (truth != ignore_index).reshape(-1, truth.shape[-1])

@@ -70,11 +70,11 @@ def class_names(predictor: Predictor, count: int) -> list[str] | None:
     return None
 
 
-def task_of_preview(raw: Any, size: tuple[int, int]) -> str | None:
+def task_by_input_size(raw: Any, size: tuple[int, int]) -> str | None:
     """Return the task that an output for images of a size leaves no doubt about.
 
     >>> outputs = torch.zeros(2, 5, 32, 32), torch.zeros(2, 300, 6)
-    >>> [task_of_preview(output, (32, 32)) for output in outputs]
+    >>> [task_by_input_size(output, (32, 32)) for output in outputs]
     ['segmentation', 'detection']
     """
     if isinstance(raw, dict) and {"boxes", "scores", "labels"} <= {*raw}:
@@ -86,16 +86,16 @@ def task_of_preview(raw: Any, size: tuple[int, int]) -> str | None:
     return "detection" if len(shape) == 3 and shape[-1] == 6 else None
 
 
-def raw_preview_answers(predictor: Predictor, inputs: Tensor) -> Any:
+def raw_answers_to_model_inputs(predictor: Predictor, inputs: Tensor) -> Any:
     """Run a model."""
     with predictor.ready(torch.device("cpu")):
         return predictor(inputs)
 
 
-def preview_answers(predictor: Predictor, inputs: Tensor) -> tuple[Tensor, float]:
+def answers_to_model_inputs(predictor: Predictor, inputs: Tensor) -> tuple[Tensor, float]:
     """Run a model; return its first output, and the seconds that one input took."""
     start = time.perf_counter()
-    raw = raw_preview_answers(predictor, inputs)
+    raw = raw_answers_to_model_inputs(predictor, inputs)
     took = (time.perf_counter() - start) / len(inputs)
     found = raw
     while isinstance(found, tuple | list) and found:
@@ -107,7 +107,7 @@ def preview_answers(predictor: Predictor, inputs: Tensor) -> tuple[Tensor, float
     return found.float(), took
 
 
-def preview_size_that_runs(
+def model_input_size(
     name: str, predictor: Predictor, sizes: Iterable[int | tuple[int, int]], channels: list[str]
 ) -> tuple[int | tuple[int, int], str]:
     """Return the first size and kind of channels that a model takes."""
@@ -117,7 +117,7 @@ def preview_size_that_runs(
             height, width = (size, size) if isinstance(size, int) else size
             blank = ImagePreprocessing("unit", kind)(torch.zeros(2, 3, height, width))
             try:
-                preview_answers(predictor, blank)
+                answers_to_model_inputs(predictor, blank)
             except Exception as error:  # a model may raise anything for a size that it refuses
                 why = words_of(error)
             else:

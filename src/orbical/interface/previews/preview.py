@@ -23,7 +23,7 @@ from ...predictors import Predictor
 from ...store import Json
 from ...tasks import TASKS, Task, task_takes
 from ..access import private_folder
-from ..background import DaemonPool
+from ..background import BackgroundPool
 from .proposals import Proposal, full_command, proposed_groups
 from .settings import NONE
 
@@ -36,12 +36,12 @@ LEAST_BETWEEN_S = 2.0
 """The least time between two updates of the page."""
 
 
-class Status:
+class PreviewStatus:
     """The number of the current run, and what the page is told about it.
 
     A newer run ends an older one, which finds out at its next `check`.
 
-    >>> status = Status()
+    >>> status = PreviewStatus()
     >>> first, second = status.begin("scanning"), status.begin("scanning")
     >>> status.tell(first, share=0.5)
     >>> status.read()["share"]
@@ -105,7 +105,7 @@ class Status:
 
 
 @dataclass
-class Refinement:
+class PreviewRefinement:
     """The fine scan as it goes on: its share, the time left, and updates of the page.
 
     Attributes:
@@ -116,7 +116,7 @@ class Refinement:
         update: shows the finished units; True the first time.
     """
 
-    status: Status
+    status: PreviewStatus
     number: int
     unit: int
     idle_s: Callable[[], float]
@@ -189,9 +189,9 @@ class Preview:
         self._classes = classes
         self._models, self._predictors, self._data = dict(models), dict(predictors), data
         self._samples, self._out = min(samples, len(proposal.source)), out
-        self._status = Status()
+        self._status = PreviewStatus()
         self._session: Session | None = None
-        self._pool = DaemonPool(1, "first look")
+        self._pool = BackgroundPool(1, "first look")
         self._proposal = proposal
         given = proposal.source.stamp() or str(Path(data).absolute())
         known = (f"{name} {one.fingerprint() or one.source}" for name, one in predictors.items())
@@ -284,7 +284,9 @@ class Preview:
             self._status.check(number)
             unit = self._unit * len(group) * len(self._predictors)
             update = partial(self._show, number, path)
-            refinement = Refinement(self._status, number, unit, lambda: session.idle_s, update)
+            refinement = PreviewRefinement(
+                self._status, number, unit, lambda: session.idle_s, update
+            )
             self._scan(FINE, path, None, refinement.advance)
             refinement.show()
             self._status.tell(number, phase="finished", share=1.0, seconds_left=None)

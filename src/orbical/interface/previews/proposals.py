@@ -19,7 +19,7 @@ from ...data import (
     ImagePreprocessing,
     Source,
     open_path,
-    spread_rows,
+    spread_samples,
 )
 from ...errors import InputError, check_name
 from ...predictors import Predictor
@@ -69,7 +69,7 @@ class Proposal:
     def chosen(self, wanted: int) -> ChosenSamples:
         """Return some samples of the data, those of all classes in turn."""
         labels = self.source.labels
-        rows = spread_rows(len(self.source), wanted, labels)
+        rows = spread_samples(len(self.source), wanted, labels)
         columns: dict[str, np.ndarray] = {}
         if isinstance(self.source, ImageFiles) and labels is not None:
             names = np.array([str(name) for name in self.source.classes or ()])
@@ -123,7 +123,7 @@ def proposed_preview(
     inputs, count = source.read(0, min(len(source), 2))[0], len(source)
     if not hasattr(inputs, "shape"):
         raise InputError("data", "one array of images", type(inputs))
-    rows = spread_rows(count, TRIED, source.labels)
+    rows = spread_samples(count, TRIED, source.labels)
     wanted = ImagePreprocessing("unit", channels, layout.value)
     some = ChosenSamples(source, rows[:2], None, None, {}).read(0, len(rows[:2]))[0]
     outputs, seconds, dense = _tried_proposal(name, predictor, wanted(some))
@@ -165,10 +165,12 @@ def _tried_proposal(
     try:
         sides = [side for side in inputs.shape[1:] if side not in (1, 3)]
         size = (sides[0], sides[1]) if len(sides) == 2 else (inputs.shape[2], inputs.shape[3])
-        raw = model_inputs.raw_preview_answers(predictor, inputs)
-        dense = model_inputs.task_of_preview(raw, size)
-        outputs, _ = model_inputs.preview_answers(predictor, inputs)
-        _, seconds = model_inputs.preview_answers(predictor, inputs)  # the first call is slower
+        raw = model_inputs.raw_answers_to_model_inputs(predictor, inputs)
+        dense = model_inputs.task_by_input_size(raw, size)
+        outputs, _ = model_inputs.answers_to_model_inputs(predictor, inputs)
+        _, seconds = model_inputs.answers_to_model_inputs(
+            predictor, inputs
+        )  # the first call is slower
     except Exception as error:  # whatever a model raises
         problem = f"it cannot be evaluated on images {[*inputs.shape]}: {words_of(error)}"
         raise InputError(f"model {name!r}", problem=problem) from error

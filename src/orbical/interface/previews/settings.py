@@ -68,7 +68,7 @@ def image_size_setting(
         own = files.read(0, 1)[0].shape[-2:]
         small = [int(own[0])] if own[0] == own[1] < model_inputs.USUAL_SIZES[0] else []
         sizes = [*small, *model_inputs.USUAL_SIZES]
-        size, kind = model_inputs.preview_size_that_runs(name, predictor, sizes, channels)
+        size, kind = model_inputs.model_input_size(name, predictor, sizes, channels)
         channels = [kind]
         why = "the images have this size" if size in small else "a usual size that the model takes"
     elif given is not None:
@@ -192,9 +192,9 @@ def scale_setting(
         return Setting("scale", "imagenet", data.SCALES, "the usual one")
 
     def run(inputs: Tensor) -> Tensor:
-        return model_inputs.preview_answers(predictor, inputs)[0].flatten(1)
+        return model_inputs.answers_to_model_inputs(predictor, inputs)[0].flatten(1)
 
-    value, why = _best_scale_setting(images, run, wanted, labels)
+    value, why = _best_preview_scale_setting(images, run, wanted, labels)
     return Setting("scale", value, data.SCALES, why)
 
 
@@ -288,7 +288,7 @@ def preview_information(outputs: Tensor) -> float:
     return round(float((whole - each) / np.log(2)), 3)
 
 
-def _best_scale_setting(
+def _best_preview_scale_setting(
     images: Tensor,
     run: Callable[[Tensor], Tensor],
     wanted: data.ImagePreprocessing,

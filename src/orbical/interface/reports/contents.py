@@ -19,10 +19,16 @@ from ..session.calibration_plots import calibration_along
 from ..session.sample_maps import available_map_methods, map_is_cached, sample_map
 from ..session.saved_lists import FINDINGS, SETS, Finding
 from ..session.scan_state import headline
-from ..session.scan_view import Metric, ScanView
+from ..session.scan_view import ScanView, ViewMetric
 from ..session.session import HANDLERS
 from ..session.subset_curves import prepare_subset_measures, subset_spread_metric
-from ..session.subset_request import ALL, Request, UnknownSet, mask_of_set, packed_subset
+from ..session.subset_request import (
+    ALL,
+    SubsetRequest,
+    UnknownSubset,
+    mask_of_subset,
+    packed_subset,
+)
 from ..sidecar import bits_key
 from ..wire import encode_report_part, quantize
 
@@ -58,7 +64,7 @@ def chosen_samples(view: ScanView, count: int | None) -> ReportSamples:
         return ReportSamples(np.arange(view.samples), view.samples, "")
     variable = view.variable(view.metrics["score"], report_references(view)[0])
     moments = view.moments(variable)
-    xy = sample_map(Request(view, Selection(reference=report_references(view)[0]))).xy
+    xy = sample_map(SubsetRequest(view, Selection(reference=report_references(view)[0]))).xy
     upward = view.metrics["score"].higher_is_better is not False
     means, variances = moments.orbit_mean, moments.orbit_variance
     chosen = informative_report_samples(means, variances, xy, view.label, count, upward)
@@ -142,7 +148,7 @@ Map = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class MapPlan:
+class ReportMapPlan:
     """The maps of a report, and those left out."""
 
     maps: list[Map]
@@ -172,7 +178,9 @@ def check_report_methods(methods: Sequence[str] | None) -> None:
         raise InputError("methods", "at least one", "none")
 
 
-def planned_report_maps(view: ScanView, methods: Sequence[str] | None, samples: int) -> MapPlan:
+def planned_report_maps(
+    view: ScanView, methods: Sequence[str] | None, samples: int
+) -> ReportMapPlan:
     """Choose the maps of a report: what findings show, then what is quick or was asked for."""
     references = report_references(view)
     every = [*itertools.product(available_map_methods(), ("", *view.models), references)]
@@ -186,10 +194,10 @@ def planned_report_maps(view: ScanView, methods: Sequence[str] | None, samples: 
     first = [(one.method, one.of, view.reference(one)) for one in shown]
     wanted = [*dict.fromkeys([*asked[:1], *(one for one in first if one in every), *asked])]
     kept = wanted[: max(1, MOST_BYTES // (_BYTES * max(1, samples)))]
-    return MapPlan(kept, [one for one in every if one not in kept])
+    return ReportMapPlan(kept, [one for one in every if one not in kept])
 
 
-def encoded_maps(view: ScanView, samples: Array, maps: Iterable[Map]) -> bytes:
+def encoded_report_maps(view: ScanView, samples: Array, maps: Iterable[Map]) -> bytes:
     """Encode the positions of the samples of a report on each map."""
     about: Json = {}
     arrays: Json = {}
@@ -207,15 +215,15 @@ def encoded_maps(view: ScanView, samples: Array, maps: Iterable[Map]) -> bytes:
     return encode_report_part({"about": about}, arrays)
 
 
-def _request(view: ScanView, one: Map) -> Request:
+def _request(view: ScanView, one: Map) -> SubsetRequest:
     method, of, reference = one
-    return Request(view, Selection(method=method, of=of, reference=reference))
+    return SubsetRequest(view, Selection(method=method, of=of, reference=reference))
 
 
 def with_findings(view: ScanView, chosen: ReportSamples) -> ReportSamples:
     """Add the samples that the headline and findings show to those of a report."""
     wanted = [number for one in FINDINGS.saved(view) for number in _shown(view, one)]
-    wanted.append(headline(Request(view))[0]["sample"])
+    wanted.append(headline(SubsetRequest(view))[0]["sample"])
     samples = np.union1d(chosen.samples, np.array(wanted, chosen.samples.dtype))
     more = len(samples) - len(chosen.samples)
     if not more:
@@ -258,8 +266,8 @@ def _told_finding(
 def _set_in_contents(view: ScanView, name: str, samples: Array, sets: dict[str, Array]) -> str:
     """Return the name of a set among the samples of a report, and keep its bits in `sets`."""
     try:
-        mask = mask_of_set(view, name)[samples]
-    except UnknownSet:  # its file was removed or altered
+        mask = mask_of_subset(view, name)[samples]
+    except UnknownSubset:  # its file was removed or altered
         return ALL
     if mask.all():
         return ALL
@@ -291,7 +299,7 @@ Key = tuple[tuple[str, ...], str]
 
 
 @dataclass(frozen=True)
-class RecordedSubset:
+class ReportSubset:
     """A subset of a scan whose answers are recorded, and what the page of a report calls it."""
 
     key: Key
@@ -303,7 +311,7 @@ class RecordedSubset:
         return not self.selection.filter and not self.selection.subset
 
 
-def report_subsets(view: ScanView, told: Iterable[str]) -> list[RecordedSubset]:
+def report_subsets(view: ScanView, told: Iterable[str]) -> list[ReportSubset]:
     """List the subsets that matter: all samples, named sets, those of findings, and classes.
 
     Args:
@@ -315,21 +323,21 @@ def report_subsets(view: ScanView, told: Iterable[str]) -> list[RecordedSubset]:
     here = [Selection.from_fragment(fragment) for fragment in told]
     count = 0 if view.label is None or len(view.classes) > MOST_CLASSES else len(view.classes)
     classes = [Selection(filter=(f"label:{label}",)) for label in range(count)]
-    found: dict[Key, RecordedSubset] = {}
+    found: dict[Key, ReportSubset] = {}
     pages, owns = ([Selection(), *named, *views, *classes] for views in (here, shown))
     for page, own in zip(pages, owns, strict=True):
         key = (tuple(sorted(page.filter)), page.subset)
-        with contextlib.suppress(UnknownSet):  # its file was removed or altered
-            mask_of_set(view, own.subset)
+        with contextlib.suppress(UnknownSubset):  # its file was removed or altered
+            mask_of_subset(view, own.subset)
             found.setdefault(
-                key, RecordedSubset(key, Selection(filter=own.filter, subset=own.subset))
+                key, ReportSubset(key, Selection(filter=own.filter, subset=own.subset))
             )
     return [*found.values()]
 
 
 def encoded_report_answers(
     view: ScanView,
-    subsets: Sequence[RecordedSubset],
+    subsets: Sequence[ReportSubset],
     references: Sequence[str],
     kinds: Iterable[str],
 ) -> Iterator[bytes]:
@@ -343,10 +351,10 @@ def encoded_report_answers(
         measures = [one.name for one in _metrics(view, subset) if not one.per_sample]
         for reference in references:
             chosen = replace(subset.selection, reference=reference)
-            prepare_subset_measures(Request(view, chosen).subset, measures)
+            prepare_subset_measures(SubsetRequest(view, chosen).subset, measures)
         for name, selection in _requests_of_recorded_subset(view, subset, references):
             kind, _, reference = name.partition("/")
-            plots, request = kind == "calibration", Request(view, selection)
+            plots, request = kind == "calibration", SubsetRequest(view, selection)
             left_out = plots and not subset.whole and (subset, reference) not in drawn
             if kind not in offered or left_out:
                 continue
@@ -364,14 +372,14 @@ def report_spread_metrics(view: ScanView) -> dict[str, str]:
     return {name: subset_spread_metric(view, one).name for name, one in view.metrics.items()}
 
 
-def _metrics(view: ScanView, subset: RecordedSubset) -> list[Metric]:
+def _metrics(view: ScanView, subset: ReportSubset) -> list[ViewMetric]:
     """List the metrics whose curves are recorded for a subset."""
     listed = view.metrics.values()
     return [metric for metric in listed if metric.report != "all samples" or subset.whole]
 
 
 def _requests_of_recorded_subset(
-    view: ScanView, subset: RecordedSubset, references: Sequence[str]
+    view: ScanView, subset: ReportSubset, references: Sequence[str]
 ) -> Iterator[tuple[str, Selection]]:
     """Yield the name and the selection of each recorded answer."""
     spreads = {*report_spread_metrics(view).values()}

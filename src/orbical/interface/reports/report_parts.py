@@ -22,7 +22,7 @@ from ..._text import percent
 from ...store import Json
 from .. import wire
 from ..selection import Selection
-from ..session.calibration_plots import subset_calibration
+from ..session.calibration_plots import subset_calibration_plots
 from ..session.class_answers import consensus_classes
 from ..session.filter_columns import sample_columns
 from ..session.input_pictures import (
@@ -34,10 +34,10 @@ from ..session.input_pictures import (
 )
 from ..session.sample_views import STILL, reference_action, sample_references_of
 from ..session.saved_lists import SETS
-from ..session.scan_state import headline, page_noun, page_title
+from ..session.scan_state import headline, page_title, sample_noun_of_state
 from ..session.scan_state import state as state_of
 from ..session.scan_view import PLACE, ScanView
-from ..session.subset_request import Request, UnknownSet, mask_of_set, packed_subset
+from ..session.subset_request import SubsetRequest, UnknownSubset, mask_of_subset, packed_subset
 from ..session.worst_cases_and_bounds import bounds, worst_case_rows
 from . import contents
 
@@ -51,7 +51,7 @@ Advance = Callable[[str], None]
 def report_parts_of(
     view: ScanView,
     chosen: contents.ReportSamples,
-    plan: contents.MapPlan,
+    plan: contents.ReportMapPlan,
     about: Json,
     advance: Advance,
 ) -> Iterator[tuple[str, bytes]]:
@@ -73,9 +73,9 @@ def report_parts_of(
         "sets": _report_part_of_sets(view, chosen.samples),
         "failed": {n: view.failed[i] for n, i in enumerate(numbers) if i in view.failed},
         "without_result": np.flatnonzero(view.without_result[chosen.samples]).tolist(),
-        "cover": report_cover(view),
+        "cover": report_part_of_cover(view),
     }
-    found, _ = headline(Request(view))
+    found, _ = headline(SubsetRequest(view))
     facts["headline"] = {**found, "sample": int(np.searchsorted(chosen.samples, found["sample"]))}
     facts["findings"], sets = contents.report_story(view, chosen, plan.methods)
     subsets = contents.report_subsets(view, [one["view"] for one in facts["findings"]])
@@ -92,7 +92,7 @@ def report_parts_of(
         yield f"values/{variable}", wire.encode_report_part({}, {"values": values})
     yield "columns", _report_part_of_columns(view, chosen.samples)
     advance("maps")
-    yield "maps", contents.encoded_maps(view, chosen.samples, plan.maps)
+    yield "maps", contents.encoded_report_maps(view, chosen.samples, plan.maps)
     kinds = [*contents.FIELDS] if state["calibration"] else ["aggregate", "spread", "consistency"]
     kinds = [kind for kind in kinds if kind != "consistency" or state["consistency"]]
     answers = contents.encoded_report_answers(
@@ -104,14 +104,16 @@ def report_parts_of(
     if state["worst"]:
         yield "worst", wire.encode_report_part(*worst_case_rows(view, chosen.samples))
     if state["bounds"]:
-        yield "bounds", wire.encode_report_part(bounds(Request(view))[0], {})
+        yield "bounds", wire.encode_report_part(bounds(SubsetRequest(view))[0], {})
 
 
-def report_cover(view: ScanView) -> list[tuple[str, str]]:
+def report_part_of_cover(view: ScanView) -> list[tuple[str, str]]:
     """Return what a report is about, as titles and words: models, data, verdicts, versions."""
     record, count = view.scan.record, view.samples
     sources = [f"{one.name} ({one.source})" if one.source else one.name for one in record.models]
-    noun = page_noun(view) if count != 1 else page_noun(view).removesuffix("s")
+    noun = (
+        sample_noun_of_state(view) if count != 1 else sample_noun_of_state(view).removesuffix("s")
+    )
     truth = "labeled" if view.scan.labeled else "without labels"
     share = "" if view.complete else f", {percent(view.scan.share_done)} scanned"
     versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
@@ -121,7 +123,7 @@ def report_cover(view: ScanView) -> list[tuple[str, str]]:
         ("Orbit", f"{view.group.spec}, {len(view.group)} positions"),
         ("Task", f"{record.task.name}; score: {record.score.meaning}"),
     ]
-    about, _ = subset_calibration(Request(view, Selection(scope="orbit")))
+    about, _ = subset_calibration_plots(SubsetRequest(view, Selection(scope="orbit")))
     verdicts = [
         f"{one['model']} {one['verdict']}, ECE {one['value']:.3f} ({one['low']:.3f} to "
         f"{one['high']:.3f})"
@@ -140,8 +142,8 @@ def _report_part_of_sets(view: ScanView, samples: Array) -> list[Json]:
     """Return the named sets as bits of the report's samples, under their hashes in the scan."""
     found = []
     for one in SETS.saved(view):
-        with contextlib.suppress(UnknownSet):  # its file was removed or altered
-            bits = packed_subset(mask_of_set(view, one.hash)[samples])
+        with contextlib.suppress(UnknownSubset):  # its file was removed or altered
+            bits = packed_subset(mask_of_subset(view, one.hash)[samples])
             found.append(
                 {"name": one.name, "hash": one.hash, "bits": wire.as_base64(bits.tobytes())}
             )
@@ -276,7 +278,7 @@ class ReportBlocks:
         self.references = sample_references_of(view)
         self.moved: list[str] = []
         for kind, name in self.references.items():
-            bytes_moved = _bytes_moved(view, kind, name, samples)
+            bytes_moved = _moved_report_part_bytes(view, kind, name, samples)
             if 0 < bytes_moved * len(samples) <= MOST_MOVED_BYTES:
                 self.moved.append(kind)
                 row += bytes_moved
@@ -299,7 +301,7 @@ class ReportBlocks:
             arrays[f"detail/{name}"] = self._drawn(name, _once(values))
         for kind, name in self.references.items():
             if kind in self.moved:
-                moved = _moved(self.view, name, samples)
+                moved = _moved_report_part(self.view, name, samples)
                 arrays[f"{kind}/moved"] = self._drawn(name, moved)
             else:
                 still = _thinned(self._shown(name, samples), 2)[0]
@@ -335,7 +337,7 @@ def _outputs_that_fit_report_parts(
     return fitting, [name for name in sizes if name not in fitting]
 
 
-def _bytes_moved(view: ScanView, kind: str, name: str, samples: Array) -> int:
+def _moved_report_part_bytes(view: ScanView, kind: str, name: str, samples: Array) -> int:
     """Return the bytes of one sample's transformed reference; 0 if it is not transformed."""
     if reference_action(view, kind) is None:
         return 0
@@ -343,10 +345,10 @@ def _bytes_moved(view: ScanView, kind: str, name: str, samples: Array) -> int:
     row = int(np.prod(shape[2:] if view.reader.by_model(name) else shape[1:])) * 4
     if row * len(view.group) > MOST_MOVED_BYTES:  # before anything is transformed
         return 0
-    return int(_moved(view, name, samples[:1]).nbytes)
+    return int(_moved_report_part(view, name, samples[:1]).nbytes)
 
 
-def _moved(view: ScanView, name: str, samples: Array) -> Array:
+def _moved_report_part(view: ScanView, name: str, samples: Array) -> Array:
     """Return references transformed by every element, `[M, n, K, ...]`, as they are drawn."""
     assert view.live.task is not None
     action, dims = view.live.task.output, view.reader.dims[name]

@@ -78,7 +78,7 @@ def check_traveling_models(view: ScanView, models: Mapping[str, str | Path]) -> 
 
 def traveling_models(models: Mapping[str, str | Path]) -> TravelingModels:
     """Read checked models, and the runtime that they need."""
-    folder = runtime_folder()
+    folder = traveling_runtime_folder()
     about = json.loads((folder.parent / "package.json").read_text("utf-8"))
     parts = {"runtime": _bytes_part((folder / _BINARY).read_bytes())}
     for number, path in enumerate(models.values()):
@@ -87,7 +87,7 @@ def traveling_models(models: Mapping[str, str | Path]) -> TravelingModels:
     return TravelingModels([*models], parts, script, str(about["version"]))
 
 
-def runtime_folder() -> Path:
+def traveling_runtime_folder() -> Path:
     """Find the runtime in `node_modules` of this folder or one above it."""
     here = Path.cwd()
     for place in (here, *here.parents):

@@ -111,7 +111,7 @@ def report(
         models = traveling_models(with_models)
     if not view.complete:
         warn(view.scan.caveat)
-    heading, parts = build_report(
+    heading, parts = report_to_write(
         view, samples=samples, methods=methods, models=models, title=title, advance=advance
     )
     return write_report(target, heading, parts, "" if models is None else models.script)
@@ -138,7 +138,7 @@ def _is_empty(path: Path) -> bool:
     return path.is_dir() and not any(path.iterdir())
 
 
-def build_report(
+def report_to_write(
     view: ScanView,
     *,
     samples: int | None = SAMPLES,
@@ -154,7 +154,7 @@ def build_report(
     advance("selecting samples")
     chosen = contents.chosen_samples(view, samples)
     plan = contents.planned_report_maps(view, methods, len(chosen.samples))
-    about = {**report_facts(view, chosen), "maps": plan.note()}
+    about = {**written_report_facts(view, chosen), "maps": plan.note()}
     if models is not None:
         outputs = view.scan.record.task.settings["outputs"]
         about["traveling"] = {"models": models.names, "outputs": outputs}
@@ -168,7 +168,7 @@ def report_page(view: ScanView, advance: Callable[[str], None]) -> str:
     """Build a report as one page, with fewer samples if it would be too large for one file."""
     samples = SAMPLES
     while True:
-        text = single_page(*build_report(view, samples=samples, advance=advance))
+        text = single_page(*report_to_write(view, samples=samples, advance=advance))
         if len(text) <= MOST_BYTES or samples <= FEW_SAMPLES:
             return text
         samples //= 2
@@ -195,7 +195,7 @@ def _unwritable(target: Path, why: object) -> InputError:
     return InputError("path", problem=f"{str(target)!r} cannot be written: {why}")
 
 
-def report_facts(view: ScanView, chosen: contents.ReportSamples) -> Json:
+def written_report_facts(view: ScanView, chosen: contents.ReportSamples) -> Json:
     """Return what a reader must know about a report."""
     record = view.scan.record
     now = datetime.datetime.now(datetime.UTC)

@@ -84,7 +84,7 @@ def _size_of(value: object) -> int:
     return sum(map(_size_of, parts.values()))
 
 
-class PassScheduler:
+class ReaderTurns:
     """Turns at reading a scan.
 
     Concurrent passes would all finish late. A patient pass takes a turn for each block of samples
@@ -93,7 +93,7 @@ class PassScheduler:
     Within a turn matrix products use one thread: blocks are small, and on a busy machine threads
     that wait for each other cost twenty times what they save.
 
-    >>> passes = PassScheduler()
+    >>> passes = ReaderTurns()
     >>> with passes.turn():
     ...     "reading"
     'reading'

@@ -17,18 +17,18 @@ from ...calibration import (
     Reliability,
     calibration_of_sums,
     caution,
+    caution_evidence_of_pairs,
     cumulative_curve,
     error_verdict,
-    evidence_of_pairs,
     pooled_reliability,
     reliability,
 )
 from ...store import Json
 from . import subset_curves
 from .class_answers import has_class_answers, has_class_sets
-from .element_columns import columns_of_view, elements_alike, pairs_of_signed
+from .element_columns import alike_element_columns, columns_of_view, pairs_of_signed
 from .scan_view import ScanView
-from .subset_request import Answer, Request, Subset, unavailable_request
+from .subset_request import Answer, Subset, SubsetRequest, unavailable_request
 
 Array = np.ndarray
 
@@ -55,7 +55,7 @@ def page_calibration_faces(view: ScanView) -> list[str]:
     return ["reliability", *(name for name, there in sets if there)]
 
 
-def subset_calibration(request: Request) -> Answer:
+def subset_calibration_plots(request: SubsetRequest) -> Answer:
     """Answer the reliability diagram, the cumulative curves and errors of each model shown."""
     view, subset = request.view, request.subset
     known = page_calibration_faces(view)
@@ -64,7 +64,11 @@ def subset_calibration(request: Request) -> Answer:
     place = None if request.selection.scope == "orbit" else request.element
     parts = request.selection.answers if request.selection.answers in known else "reliability"
     within = parts in PARTS and PARTS[parts][0] in view.reader
-    make = partial(_calibration_plots_of_parts, subset, parts) if within else partial(_of, subset)
+    make = (
+        partial(_calibration_plots_of_parts, subset, parts)
+        if within
+        else partial(_calibration_plots_of_model, subset)
+    )
     key = ("calibration", parts, place, subset.reference, *subset.key)
     plots = [
         view.cache.get_or_compute((*key, model), partial(make, model, place))
@@ -103,8 +107,8 @@ def _binned(sure: Array, right: Array) -> Array:
     return np.stack([np.where(inside, part[..., None], 0).sum(2) for part in (known, sure, right)])
 
 
-def calibration_along(request: Request) -> list[Answer]:
-    """Answer `subset_calibration` of each element, and last of whole orbits, in one pass."""
+def calibration_along(request: SubsetRequest) -> list[Answer]:
+    """Answer `subset_calibration_plots` of each element, and last of whole orbits, in one pass."""
     subset, count = request.subset, len(request.view.group)
     errors = subset_curves.subset_measures(subset, subset_curves.WITH_INTERVAL)
     each = []
@@ -119,7 +123,7 @@ def calibration_along(request: Request) -> list[Answer]:
         _calibration_plots_answer(request.but(element=element, scope="element"), [*plots])
         for element, plots in enumerate(zip(*each, strict=True))
     ]
-    return [*answers, subset_calibration(request.but(scope="orbit"))]
+    return [*answers, subset_calibration_plots(request.but(scope="orbit"))]
 
 
 def _plots_of_run(
@@ -136,7 +140,7 @@ def _plots_of_run(
     return plots
 
 
-def _calibration_plots_answer(request: Request, plots: list[Json]) -> Answer:
+def _calibration_plots_answer(request: SubsetRequest, plots: list[Json]) -> Answer:
     """Return the answer that holds the plots of each model shown."""
     about = {
         "available": True,
@@ -170,7 +174,7 @@ _DRAWN = {
 """The arrays of a plot, with their size."""
 
 
-def _of(subset: Subset, model: int, place: int | None) -> Json:
+def _calibration_plots_of_model(subset: Subset, model: int, place: int | None) -> Json:
     """Return the plots of a model at an element, or over whole orbits for None."""
     if place is not None:
         return _calibration_plots(*_all_at(subset, model, [place]))[0]
@@ -194,7 +198,7 @@ def _calibration_plots(sure: Array, right: Array, ends: Array | None = None) -> 
         ends: `[K, 4]`, the errors with the ends of their intervals, if they are known.
     """
     plots = [_too_few(0)] * len(sure)
-    for places, *given in elements_alike(sure, right):
+    for places, *given in alike_element_columns(sure, right):
         count = given[0].shape[1]
         if count < subset_curves.LEAST:
             for place in places:
@@ -210,7 +214,7 @@ def _calibration_plots(sure: Array, right: Array, ends: Array | None = None) -> 
             mine = np.stack([found[part] for part in subset_curves.ENDS], -1)
         else:
             mine = ends[places]
-        said = caution(subset_curves.WITH_INTERVAL, evidence_of_pairs(pair[1]))
+        said = caution(subset_curves.WITH_INTERVAL, caution_evidence_of_pairs(pair[1]))
         for row, place in enumerate(places):
             diagram = Reliability(**{name: part[row] for name, part in vars(diagrams).items()})
             drawn = [curve[row] for curve in curves]

@@ -12,7 +12,7 @@ from ...errors import InputError, check_name
 from ...store import Json
 from .element_columns import response_columns
 from .scan_view import PLACE, ScanView
-from .subset_request import Answer, Request, unavailable_request
+from .subset_request import Answer, SubsetRequest, unavailable_request
 
 Array = np.ndarray
 
@@ -36,7 +36,7 @@ def has_class_sets(view: ScanView) -> bool:
     return stored and view.label is not None
 
 
-def confusion(request: Request) -> Answer:
+def confusion(request: SubsetRequest) -> Answer:
     """Answer `counts [M, C, C]` of (expected, predicted), and the most frequent confusions.
 
     Confusions are `pairs [M, P, 3]`: expected, predicted, count; -1 where there are fewer.
@@ -55,17 +55,17 @@ def confusion(request: Request) -> Answer:
         "classes": classes,
         "models": request.names,
     }
-    arrays = {"pairs": np.stack([confusion_counts(codes, classes) for codes in each])}
+    arrays = {"pairs": np.stack([confused_class_answers(codes, classes) for codes in each])}
     if classes <= MOST_CLASSES:
         counts = [np.bincount(codes, minlength=classes**2) for codes in each]
         arrays["counts"] = np.stack(counts).reshape(-1, classes, classes).astype(np.int32)
     return about, arrays
 
 
-def confusion_counts(codes: Array, classes: int) -> Array:
+def confused_class_answers(codes: Array, classes: int) -> Array:
     """Return the most frequent confusions `[MOST_PAIRS, 3]` among codes `expected * C + predicted`.
 
-    >>> confusion_counts(np.array([1, 1, 2, 0, 3]), 2)[:3].tolist()
+    >>> confused_class_answers(np.array([1, 1, 2, 0, 3]), 2)[:3].tolist()
     [[0, 1, 2], [1, 0, 1], [-1, -1, -1]]
     """
     seen, count = np.unique(codes, return_counts=True)
@@ -77,7 +77,7 @@ def confusion_counts(codes: Array, classes: int) -> Array:
     return pairs
 
 
-def in_confusion_cell(request: Request, given: object) -> Array:
+def in_confusion_cell(request: SubsetRequest, given: object) -> Array:
     """Return the mask `[N]` of the samples of one class that a model takes for another here.
 
     Args:
@@ -97,7 +97,7 @@ def in_confusion_cell(request: Request, given: object) -> Array:
     return np.asarray(inside & request.subset.members)
 
 
-def _codes(request: Request, model: int) -> Array:
+def _codes(request: SubsetRequest, model: int) -> Array:
     """Return `expected * C + predicted` of the subset's samples that have both."""
     expected, predicted = _answers(request, model)
     judged = (expected >= 0) & np.isfinite(predicted) & request.subset.members
@@ -105,7 +105,7 @@ def _codes(request: Request, model: int) -> Array:
     return np.asarray(expected[judged] * classes + predicted[judged].astype(np.int64))
 
 
-def _answers(request: Request, model: int) -> tuple[Array, Array]:
+def _answers(request: SubsetRequest, model: int) -> tuple[Array, Array]:
     """Return the expected class of each sample `[N]`, -1 if unknown, and the predicted one."""
     view = request.view
     truth = consensus_classes(view)[model] if request.reference == "consensus" else view.label
@@ -128,7 +128,7 @@ def consensus_classes(view: ScanView) -> Array:
 
 
 @dataclass(frozen=True)
-class TestedSets:
+class ClassAnswerSets:
     """The sets of the samples that did not calibrate them.
 
     Attributes:
@@ -144,7 +144,7 @@ class TestedSets:
     held: int
 
 
-def class_set_coverage(request: Request) -> Answer:
+def class_set_coverage(request: SubsetRequest) -> Answer:
     """Answer coverage and mean size of conformal sets at each element, `[M, K]` with intervals.
 
     Half of the samples calibrate, at the identity or over the orbit; the others are
@@ -181,13 +181,13 @@ def class_set_coverage(request: Request) -> Answer:
     return about, arrays
 
 
-def _tested_class_sets(view: ScanView, place: str) -> TestedSets:
+def _tested_class_sets(view: ScanView, place: str) -> ClassAnswerSets:
     """Calibrate on half of the samples and test the others; of very many, evenly chosen ones."""
     from ...conformal import LAC, conformal_halves, conformal_tests
 
     models, elements = len(view.models), len(view.group)
     most = min(MOST_SAMPLES, MOST_CELLS // (models * elements))
-    usable = _finished(view)
+    usable = _samples_with_class_answers(view)
     usable = usable[:: -(-len(usable) // most)] if len(usable) else usable
     parts = conformal_halves(usable, 0.5, 0)
     shape = (models, len(parts[1]), elements)
@@ -198,10 +198,10 @@ def _tested_class_sets(view: ScanView, place: str) -> TestedSets:
             for rows, hit, size in conformal_tests(view.reader, LAC(), model, parts, at):
                 here = np.searchsorted(parts[1], rows)
                 hits[model, here], sizes[model, here] = hit, size
-    return TestedSets(parts[1], hits, sizes, len(parts[0]))
+    return ClassAnswerSets(parts[1], hits, sizes, len(parts[0]))
 
 
-def _finished(view: ScanView) -> Array:
+def _samples_with_class_answers(view: ScanView) -> Array:
     """Return the samples that have a label and outputs of every model at every element."""
     assert view.label is not None
     good = view.label >= 0

@@ -19,7 +19,7 @@ from ...store import Json
 from ..selection import Selection
 from .input_pictures import thumbnails
 from .scan_view import ScanView
-from .subset_request import Answer, Request, keep_set, unavailable_request
+from .subset_request import Answer, SubsetRequest, keep_set, unavailable_request
 
 if TYPE_CHECKING:
     from ...adversarial import Flip
@@ -39,7 +39,7 @@ def _arrays(view: ScanView) -> Any:
     return view.reader
 
 
-def failures(request: Request) -> Answer:
+def failures(request: SubsetRequest) -> Answer:
     """Answer which subsets fail where: a sentence, a set, a position and a sample of each."""
     view = request.view
     return view.cache.get_or_compute("failures", lambda: _failures_to_diagnose(view))
@@ -82,7 +82,7 @@ def _worst_of_failure(view: ScanView, model: str, samples: Array, elements: tupl
     return int(some[np.where(known.any(1), means if upward else -means, np.inf).argmin()])
 
 
-def advice(request: Request) -> Answer:
+def advice(request: SubsetRequest) -> Answer:
     """Answer what would help each model: remedies with their gain, interval and cost."""
     from ...advice import advise  # imports scikit-learn, as below
 
@@ -118,7 +118,7 @@ def _changed(view: ScanView, change: Json) -> Any:
     return what_if(_arrays(view), most=MOST_SAMPLES, **change)
 
 
-def whatif(request: Request) -> Answer:
+def whatif(request: SubsetRequest) -> Answer:
     """Answer what a change would do: means `before` and `after`, and the accuracy at each element.
 
     Both are of the samples that fitted nothing.
@@ -159,7 +159,7 @@ MOST_COMPARED = 2_000
 _ROWS = 256
 
 
-def flips(request: Request) -> Answer:
+def diagnosed_flips(request: SubsetRequest) -> Answer:
     """Answer one sample along its orbit: pictures, and where the predictions of models flip.
 
     Flips of models that can run are refined by bisection; those of others lie between two elements.
@@ -230,7 +230,7 @@ def _flips_to_diagnose(view: ScanView, sample: int, name: str) -> list[Flip]:
 
 def _flips_with_nearest(view: ScanView, sample: int, flips: list[Flip]) -> list[Flip]:
     """Add the nearest samples of the classes that predictions flip to, from inputs alone."""
-    from ...adversarial import nearest_samples
+    from ...adversarial import nearest_samples_to_flips
 
     live, chart, label = view.live, chart_of(view.group), view.label
     if not flips or label is None or chart is None or not live.has_inputs or live.action is None:
@@ -245,11 +245,11 @@ def _flips_with_nearest(view: ScanView, sample: int, flips: list[Flip]) -> list[
         if len(part)
     )
     flat = tree_map(lambda leaf: leaf[:, 0], moved)
-    found = nearest_samples(flat, classes, np.full(len(flips), sample), blocks)
+    found = nearest_samples_to_flips(flat, classes, np.full(len(flips), sample), blocks)
     return [replace(flip, nearest=near) for flip, near in zip(flips, found, strict=True)]
 
 
-def layers(request: Request) -> Answer:
+def diagnosed_layers(request: SubsetRequest) -> Answer:
     """Answer at which layers of each network the symmetry is lost."""
     from ...testing import layer_errors
 

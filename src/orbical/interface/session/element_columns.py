@@ -23,7 +23,7 @@ Array = np.ndarray
 MOST_IN_MEMORY = 32 << 20
 
 
-class SampleColumns:
+class ElementColumns:
     """`[M, K, N]` single precision numbers, read one column of N at a time.
 
     Args:
@@ -63,13 +63,13 @@ class SampleColumns:
         return np.frombuffer(os.pread(self._file.fileno(), size, start), np.float32)[rows]
 
 
-def response_columns(view: ScanView, variable: str) -> SampleColumns:
+def response_columns(view: ScanView, variable: str) -> ElementColumns:
     """Return the columns of a variable with one number per position, computed once."""
     read = partial(view.reader.responses, variable, keep=False)
-    return view.columns.get_or_compute(variable, lambda: SampleColumns(view, variable, read))
+    return view.columns.get_or_compute(variable, lambda: ElementColumns(view, variable, read))
 
 
-class ConfidenceColumns(SampleColumns):
+class ConfidenceColumns(ElementColumns):
     """`[M, K, N]` confidences, negative if incorrect and NaN if there is no output.
 
     There is no output for unfinished samples, where a detector finds nothing, and where an output
@@ -107,7 +107,7 @@ def columns_of_view(view: ScanView, reference: str) -> ConfidenceColumns:
     return view.cache.get_or_compute(("columns", reference), compute)
 
 
-def elements_alike(sure: Array, right: Array) -> Iterator[tuple[Array, Array, Array]]:
+def alike_element_columns(sure: Array, right: Array) -> Iterator[tuple[Array, Array, Array]]:
     """Walk over the elements at which the same samples have an answer, all of them at once.
 
     Arguments:
@@ -118,7 +118,8 @@ def elements_alike(sure: Array, right: Array) -> Iterator[tuple[Array, Array, Ar
         The places of k such elements, and their pairs `[k, n]` without gaps.
 
     >>> sure = np.array([[0.5, 0.7], [np.nan, 0.6], [0.5, 0.8]])
-    >>> [(places.tolist(), pair.tolist()) for places, pair, _ in elements_alike(sure, sure > 0.55)]
+    >>> alike = alike_element_columns(sure, sure > 0.55)
+    >>> [(places.tolist(), pair.tolist()) for places, pair, _ in alike]
     [([1], [[0.6]]), ([0, 2], [[0.5, 0.7], [0.5, 0.8]])]
     """
     seen = ~np.isnan(sure)
@@ -149,7 +150,7 @@ def upright_column(view: ScanView, variable: str) -> Array:
     )
 
 
-def first_failure_column(view: ScanView) -> Array:
+def first_failed_element_column(view: ScanView) -> Array:
     """Return the place of the first failure among the elements from near to far, `[M, N]`.
 
     It is the number of elements if there is none, and NaN if a sample is unfinished.

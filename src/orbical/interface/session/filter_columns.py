@@ -18,8 +18,8 @@ from ...errors import InputError, check_name
 from ...groups import spoken_name
 from ...nero import mean_over_models
 from ...store import Json
-from ..selection import Clause
-from .element_columns import first_failure_column, near_to_far, upright_column
+from ..selection import SelectionClause
+from .element_columns import first_failed_element_column, near_to_far, upright_column
 from .scan_view import ScanView
 
 Array = np.ndarray
@@ -100,7 +100,7 @@ def filter_column_values(view: ScanView, column: Column, model: str = "") -> Any
 
 def kept_by_filter(view: ScanView, text: str) -> Array:
     """Return which samples a clause keeps, `[N]`."""
-    clause = Clause.parse(text)
+    clause = SelectionClause.parse(text)
     columns = sample_columns(view)
     check_name("selection filter", clause.column, columns)
     column = columns[clause.column]
@@ -153,7 +153,7 @@ def filter_column_ends(values: Array) -> tuple[float, float]:
     return least if least >= low - reach else low, most if most <= high + reach else high
 
 
-def _chosen(clause: Clause, what: str) -> tuple[str, ...]:
+def _chosen(clause: SelectionClause, what: str) -> tuple[str, ...]:
     if clause.values is None:
         raise InputError(f"selection filter {clause.column}", what, "a range")
     return clause.values
@@ -252,12 +252,12 @@ def _filter_column_of_failure(view: ScanView) -> Column:
     words = _WORDS["first_failure"]
     if reach is None:
         names = [*(spoken_name(view.group, int(place)) for place in order), "never"]
-        read: Read = lambda: _codes(first_failure_column(view))  # noqa: E731
+        read: Read = lambda: _codes(first_failed_element_column(view))  # noqa: E731
         return Column("first_failure", *words, "category", read, True, keys=names)
     sizes = np.append(reach[0][order], np.inf).astype(np.float32)
 
     def far() -> Array:
-        place = first_failure_column(view)
+        place = first_failed_element_column(view)
         return np.where(np.isnan(place), np.nan, sizes[np.nan_to_num(place).astype(int)])
 
     return Column("first_failure", *words, "number", far, True, reach[1])

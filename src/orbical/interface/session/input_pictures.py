@@ -13,7 +13,7 @@ from torch import Tensor
 from ..._trees import Tree, tree_map
 from ...actions import Signals, Window
 from ...figures import cloud_picture, molecule_picture
-from ...tasks import UNSEEN, chosen_map_slices, slice_picture
+from ...tasks import UNSEEN, chosen_map_slices, map_of_volume_slices
 from .scan_view import ScanView
 
 Array = np.ndarray
@@ -39,9 +39,9 @@ def input_arrays(
         return {}, {}
     arrays, spans = {}, {}
     for name, values in input_picture_fields(moved, 2, view).items():
-        span = _span_of_input(values)
+        span = _input_picture_span(values)
         if view == "volume" and values.ndim == 4 and values[0].numel() > MOST_VOXELS:
-            values = slice_picture(values.float(), np.nan, max(values.shape))
+            values = map_of_volume_slices(values.float(), np.nan, max(values.shape))
         spans[name] = span
         large = values.is_floating_point() and values.numel() > MOST_FLOATS and values.ndim >= 3
         arrays[name] = _bytes(values, span).numpy() if large else values.numpy()
@@ -66,7 +66,7 @@ def _name_of(values: Tensor) -> str:
     return {3: "image", 4: "pair"}.get(values.ndim, "values")
 
 
-def _span_of_input(values: Tensor) -> list[float]:
+def _input_picture_span(values: Tensor) -> list[float]:
     """Return the range to show an image in: 0 to 1, 0 to 255, or its own."""
     if values.numel() == 0:
         return [0.0, 1.0]
@@ -129,8 +129,8 @@ def _input_picture(view: ScanView, sample: int, element: int | None) -> Array:
     image = given[0] if given.ndim == 4 else given[0, 0]  # the first frame of a pair
     if view.input_view == "volume":
         image = chosen_map_slices(given[0])[0]
-    image = _beginning(image[:3] if image.shape[0] >= 3 else image[:1])
-    span = _span_of_input(image)
+    image = _start_of_input_picture(image[:3] if image.shape[0] >= 3 else image[:1])
+    span = _input_picture_span(image)
     image = image.float()[None]
     size = max(image.shape[-2:])
     if size > THUMBNAIL:
@@ -139,11 +139,11 @@ def _input_picture(view: ScanView, sample: int, element: int | None) -> Array:
     return _bytes(image[0], span).permute(1, 2, 0).contiguous().numpy()
 
 
-def _beginning(image: Tensor) -> Tensor:
+def _start_of_input_picture(image: Tensor) -> Tensor:
     """Return the first part of a long image, such as a line of text, of which nothing is legible.
 
-    >>> _beginning(torch.zeros(1, 10, 80)).shape, _beginning(torch.zeros(3, 30, 40)).shape
-    (torch.Size([1, 10, 25]), torch.Size([3, 30, 40]))
+    >>> _start_of_input_picture(torch.zeros(1, 10, 80)).shape
+    torch.Size([1, 10, 25])
     """
     height, width = image.shape[-2:]
     most = int(LONG * min(height, width))
@@ -207,4 +207,4 @@ def drawn_on_page(values: Array, dims: tuple[str, ...]) -> Array:
     if dims[-3:] != ("depth", "row", "column"):
         return values
     empty = np.nan if values.dtype.kind == "f" else UNSEEN
-    return slice_picture(torch.from_numpy(np.ascontiguousarray(values)), empty).numpy()
+    return map_of_volume_slices(torch.from_numpy(np.ascontiguousarray(values)), empty).numpy()

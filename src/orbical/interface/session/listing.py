@@ -6,10 +6,10 @@ import numpy as np
 
 from ...errors import InputError, check_name, unknown_name, whole_number
 from ...store import Json
-from ..selection import Clause
+from ..selection import SelectionClause
 from . import filter_columns
 from .scan_view import ScanView
-from .subset_request import Answer, Request
+from .subset_request import Answer, SubsetRequest
 
 Array = np.ndarray
 
@@ -20,7 +20,7 @@ MOST_COLUMNS = 32
 _BY_METRIC = ("worst", "best", "variable")
 
 
-def listed_samples(request: Request) -> Answer:
+def listed_samples(request: SubsetRequest) -> Answer:
     """Answer `count` samples of the sorted subset from `start`, with the numbers they are by."""
     view, order = request.view, request.selection.order
     start = whole_number("start", request.message.get("start", 0), 0)
@@ -52,7 +52,7 @@ def listed_samples(request: Request) -> Answer:
     return about, {"samples": page.astype(np.int32), "values": values[page].astype(np.float32)}
 
 
-def _sorting_of_list(request: Request) -> tuple[Array, bool, str, str]:
+def _sorting_of_list(request: SubsetRequest) -> tuple[Array, bool, str, str]:
     """Return the numbers that the list is sorted by, whether they fall, their title and unit."""
     order, of = request.selection.order, request.selection.of
     if order in _BY_METRIC:
@@ -90,7 +90,7 @@ Bins = tuple[Array, int, list[float] | None]
 bins of numbers, without that of values that never occur."""
 
 
-def column_histograms(request: Request) -> Answer:
+def listing_histograms(request: SubsetRequest) -> Answer:
     """Answer for each column how many samples are in its bins: of all, and of the subset.
 
     The subset is that of the other columns' clauses, so that a brush can be moved where it leaves
@@ -106,7 +106,7 @@ def column_histograms(request: Request) -> Answer:
         if column.kind == "text":
             about.append({"column": name, "model": model})
             continue
-        codes, count, edges = _bins_of(request.view, column, model)
+        codes, count, edges = _listing_column_bins(request.view, column, model)
         clauses = request.selection.filter
         others = tuple(text for text in clauses if not _is_of(text, name, model))
         left = request.but(filter=others).subset
@@ -117,22 +117,22 @@ def column_histograms(request: Request) -> Answer:
     return {"columns": about}, arrays
 
 
-def _bins_of(view: ScanView, column: filter_columns.Column, model: str) -> Bins:
+def _listing_column_bins(view: ScanView, column: filter_columns.Column, model: str) -> Bins:
     """Return the bins of a column, computed once."""
 
     def compute() -> Bins:
         values = filter_columns.filter_column_values(view, column, model)
         if column.kind == "category":
             return values, len(filter_columns.filter_keys(view, column)), None
-        return _numeric_bins_of_list(values, column.ends)
+        return _numeric_listing_bins(values, column.ends)
 
     return view.cache.get_or_compute(("bins", column.name, model), compute)
 
 
-def _numeric_bins_of_list(values: Array, ends: list[float] | None) -> Bins:
+def _numeric_listing_bins(values: Array, ends: list[float] | None) -> Bins:
     """Return bins of equal width; values beyond the ends are in the first and the last.
 
-    >>> _numeric_bins_of_list(np.array([0.0, 1.0, 1.0, np.inf, np.nan]), None)[0].tolist()
+    >>> _numeric_listing_bins(np.array([0.0, 1.0, 1.0, np.inf, np.nan]), None)[0].tolist()
     [0, 1, 1, 2, -1]
     """
     low, high = ends or filter_columns.filter_column_ends(values)
@@ -159,5 +159,5 @@ def _asked_for(message: Json) -> list[tuple[str, str]]:
 
 
 def _is_of(text: str, column: str, model: str) -> bool:
-    clause = Clause.parse(text)
+    clause = SelectionClause.parse(text)
     return (clause.column, clause.model) == (column, model)

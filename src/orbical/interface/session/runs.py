@@ -15,7 +15,7 @@ from ...nero import POWERS, Sums, add_sums, mean_of_curves
 from ...store import Json
 from ..selection import Selection
 from .calibration_plots import pooled_calibration
-from .scan_view import Metric, ScanView
+from .scan_view import ScanView, ViewMetric
 from .subset_curves import (
     CAUTION,
     curves_counted_in_view,
@@ -24,7 +24,7 @@ from .subset_curves import (
     subset_mean,
     subset_measures,
 )
-from .subset_request import Answer, Request, Subset, keep_set, mask_of_set
+from .subset_request import Answer, Subset, SubsetRequest, keep_set, mask_of_subset
 
 Array = np.ndarray
 
@@ -41,7 +41,7 @@ class Run(Subset):
     same: bool = True
 
 
-def runs(request: Request, scans: Mapping[str, ScanView]) -> Answer:
+def runs(request: SubsetRequest, scans: Mapping[str, ScanView]) -> Answer:
     """Answer curves `[R, K]` of each model of each run, and their differences from one run."""
     view, against = request.view, request.selection.against
     if against:
@@ -94,7 +94,7 @@ def comparable_run(view: ScanView, scans: Mapping[str, ScanView]) -> bool:
     return any(not _unlike(view, other) for other in scans.values() if other is not view)
 
 
-def why_run_left_out(request: Request, other: ScanView) -> str:
+def why_run_left_out(request: SubsetRequest, other: ScanView) -> str:
     """Return why a scan cannot be compared with the one that is shown; empty if it can."""
     if reason := _unlike(request.view, other):
         return reason
@@ -120,13 +120,13 @@ def _same_samples(view: ScanView, other: ScanView) -> bool:
     )
 
 
-def _run_of_request(request: Request, other: ScanView) -> Run:
+def _run_of_request(request: SubsetRequest, other: ScanView) -> Run:
     """Apply the subset of the scan that is shown, if the other scan has its samples."""
     view, shown, same = request.view, request.subset, _same_samples(request.view, other)
     if shown.mask is None or not same:
         return Run(other, shown.reference, same=same)
     if request.selection.subset:  # whoever opens that scan finds the set there
-        keep_set(other, mask_of_set(view, request.selection.subset))
+        keep_set(other, mask_of_subset(view, request.selection.subset))
     # A filter may be by what the models of the scan that is shown answered.
     key = shown.key if other is view else (view.name, *shown.key)
     return Run(other, shown.reference, shown.mask, key, shown.labels, same)
@@ -142,7 +142,7 @@ def _mean(run: Run, name: str) -> dict[str, Array]:
     return subset_mean(run, run.view.metrics[name])
 
 
-def _curve(run: Run, metric: Metric) -> dict[str, Array]:
+def _curve(run: Run, metric: ViewMetric) -> dict[str, Array]:
     """Return `values`, `low`, `high` and `caution`, `[M, K]` each; NaN if it has no interval."""
     if metric.per_sample:
         return _mean(run, metric.name)
@@ -152,7 +152,7 @@ def _curve(run: Run, metric: Metric) -> dict[str, Array]:
 
 
 def _difference_of_runs(
-    run: Run, base: Run, metric: Metric, models: list[int]
+    run: Run, base: Run, metric: ViewMetric, models: list[int]
 ) -> tuple[bool, dict[str, Array]]:
     """Return whether samples are paired, and the difference of models `[m, K]` with its ends.
 
@@ -179,7 +179,7 @@ def _difference_of_runs(
     paired = metric.per_sample and same
     if paired:
         key = ("paired", metric.name, run.reference, base.view.name, pairs, *run.key)
-        compute = partial(_paired_sums_of_runs, run, base, metric.name, pairs)
+        compute = partial(_difference_sums_of_runs, run, base, metric.name, pairs)
         sums = run.view.cache.get_or_compute(key, compute)
         one_set = (getattr(sums, one.name)[:, 0] for one in fields(Sums))
         ends = paired_interval_of_sums(*one_set)
@@ -190,26 +190,33 @@ def _difference_of_runs(
             {name: values[[*one]] for name, values in _curve(of, metric).items()}
             for of, one in curves
         )
-        parts = [*_unpaired(*([curve[name] for name in ENDS] for curve in (mine, its)))]
+        parts = [
+            *_difference_of_unpaired_runs(
+                *([curve[name] for name in ENDS] for curve in (mine, its))
+            )
+        ]
         said = np.where(mine[CAUTION] != "", mine[CAUTION], its[CAUTION])
     for name, part in zip((*ENDS, CAUTION), (*parts, said), strict=True):
         found[name][rows] = part
     return paired, found
 
 
-def _unpaired(one: list[Array], other: list[Array]) -> tuple[Array, Array, Array]:
+def _difference_of_unpaired_runs(
+    one: list[Array], other: list[Array]
+) -> tuple[Array, Array, Array]:
     """Return the difference of two independent values, from their intervals (Newcombe 1998).
 
         low = a - b - sqrt((a - low_a)^2 + (high_b - b)^2),   high likewise
 
-    >>> [round(float(part), 3) for part in _unpaired([0.8, 0.7, 0.9], [0.5, 0.2, 0.8])]
+    >>> found = _difference_of_unpaired_runs([0.8, 0.7, 0.9], [0.5, 0.2, 0.8])
+    >>> [round(float(part), 3) for part in found]
     [0.3, -0.016, 0.616]
     """
     (a, low_a, high_a), (b, low_b, high_b) = one, other
     return a - b, a - b - np.hypot(a - low_a, high_b - b), a - b + np.hypot(high_a - a, b - low_b)
 
 
-def _paired_sums_of_runs(
+def _difference_sums_of_runs(
     run: Run, base: Run, name: str, pairs: tuple[tuple[int, int], ...]
 ) -> Sums:
     """Sum the differences of samples over each pair of models, `[P, 1, K]`."""
@@ -227,7 +234,7 @@ def _paired_sums_of_runs(
     return Sums(*sums)
 
 
-def _numbers_of_run(run: Run, metric: Metric) -> dict[str, Array]:
+def _numbers_of_run(run: Run, metric: ViewMetric) -> dict[str, Array]:
     """Return the numbers of the table, `[M]` each; those that the task does not have are absent."""
     view = run.view
 

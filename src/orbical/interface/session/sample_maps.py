@@ -17,7 +17,7 @@ import numpy as np
 from ... import embedding
 from ...errors import InputError, check_name
 from ...store import Json
-from ..background import Progress
+from ..background import BackgroundProgress
 from .filter_columns import (
     filter_column_ends,
     filter_column_values,
@@ -26,7 +26,7 @@ from .filter_columns import (
     sample_columns,
 )
 from .scan_view import ScanView
-from .subset_request import Answer, Request
+from .subset_request import Answer, SubsetRequest
 
 Array = np.ndarray
 
@@ -57,35 +57,35 @@ def available_map_methods() -> list[str]:
     return [name for name in embedding.METHODS if name != "umap" or find_spec("umap") is not None]
 
 
-def map_answer(request: Request) -> Answer:
+def map_answer(request: SubsetRequest) -> Answer:
     """Answer the map of a selection, `xy [N, 2]`."""
     points = sample_map(request)
     about = {**_stated(request), "explained": points.explained, "note": points.note}
     return about, {"xy": points.xy}
 
 
-def sample_map(request: Request) -> SampleMap:
+def sample_map(request: SubsetRequest) -> SampleMap:
     """Return the map of a selection, computed once; its progress comes with a coarse map."""
     return request.view.cache.get_or_compute(_key(request), partial(_make_sample_map, request))
 
 
-def map_is_cached(request: Request) -> bool:
+def map_is_cached(request: SubsetRequest) -> bool:
     """Check whether a map is in the cache."""
     return request.view.cache.get(_key(request)) is not None
 
 
-def _stated(request: Request) -> Json:
+def _stated(request: SubsetRequest) -> Json:
     """Return what a map depends on, as the page states it."""
     selection = request.selection
     return {"method": selection.method, "of": selection.of, "reference": request.reference}
 
 
-def _key(request: Request) -> tuple[str, str, tuple[int, ...], str]:
+def _key(request: SubsetRequest) -> tuple[str, str, tuple[int, ...], str]:
     check_name("selection method", request.selection.method, embedding.METHODS)
     return "map", request.selection.method, tuple(request.embedded), request.reference
 
 
-def _make_sample_map(request: Request) -> SampleMap:
+def _make_sample_map(request: SubsetRequest) -> SampleMap:
     view, method, progress = request.view, request.selection.method, request.progress
     variable = view.variable(view.metrics["score"], request.reference)
     found = _components(view, request.embedded, variable, embedding.embedding_components(method, 2))
@@ -119,18 +119,20 @@ def _make_sample_map(request: Request) -> SampleMap:
 
 def _components(
     view: ScanView, models: list[int], variable: str, most: int
-) -> embedding.Components:
+) -> embedding.PrincipalComponents:
     """Return the principal components of the samples, computed once."""
     sums = view.moments(variable)
 
-    def compute() -> embedding.Components:
+    def compute() -> embedding.PrincipalComponents:
         with view.passes.turn():
             return embedding.principal_components(view.reader, variable, [models], sums, most)
 
     return view.cache.get_or_compute(("components", tuple(models), variable, most), compute)
 
 
-def _first_impression(points: Array, method: str, wanted: int, progress: Progress) -> Array:
+def _first_impression(
+    points: Array, method: str, wanted: int, progress: BackgroundProgress
+) -> Array:
     """Embed a few samples, and tell from their time how long `wanted` ones will take."""
     start = time.monotonic()
     with progress.interruptible():
@@ -172,7 +174,7 @@ def available_map_colors(view: ScanView) -> list[str]:
     return [*MOMENTS, *(column.name for column in columns if column.kind != "text")]
 
 
-def map_color(request: Request) -> Answer:
+def map_color(request: SubsetRequest) -> Answer:
     """Answer one number for each sample: a moment of the metric over the orbit, or a column."""
     view, name, of = request.view, request.selection.color, request.selection.of
     check_name("selection color", name, available_map_colors(view))

@@ -23,7 +23,7 @@ from .saved_lists import tags_of
 from .scan_state import group_json
 from .scan_view import PLACE, ScanView
 from .subset_curves import page_curve_header
-from .subset_request import Answer, Request
+from .subset_request import Answer, SubsetRequest
 
 Array = np.ndarray
 
@@ -31,7 +31,7 @@ STILL = {"consensus": "answer", "truth": "still"}
 """The names of references that are not transformed."""
 
 
-def sample(request: Request) -> Answer:
+def sample(request: SubsetRequest) -> Answer:
     """Answer one sample's response along its orbit, for each model shown."""
     view, number = request.view, request.sample
     metric, models = request.sample_metric, request.models
@@ -72,7 +72,10 @@ def sample(request: Request) -> Answer:
                 about |= {"errors": errors} if errors else {}
                 continue
             found, about = finer, shown
-            answer = dict(about), {**arrays, **fine, **_with_flags(_nearest_known(found))}
+            answer = (
+                dict(about),
+                {**arrays, **fine, **_with_flags(_sample_view_without_gaps(found))},
+            )
             request.progress.tell(share, "", answer)
         arrays |= fine if "group" in about else {}
     return about, {**arrays, **_with_flags(found)}
@@ -84,10 +87,11 @@ def _with_flags(found: dict[str, Array]) -> dict[str, Array]:
     return {**found, **flags}
 
 
-def _nearest_known(found: dict[str, Array]) -> dict[str, Array]:
+def _sample_view_without_gaps(found: dict[str, Array]) -> dict[str, Array]:
     """Fill places `[M, K]` that no model has answered yet with the one before them.
 
-    >>> _nearest_known({"values": np.array([[0.5, np.nan, 1.0, np.nan]])})["values"].tolist()
+    >>> row = {"values": np.array([[0.5, np.nan, 1.0, np.nan]])}
+    >>> _sample_view_without_gaps(row)["values"].tolist()
     [[0.5, 0.5, 1.0, 1.0]]
     """
     known = np.isfinite(found["values"]).any(0)
@@ -96,7 +100,7 @@ def _nearest_known(found: dict[str, Array]) -> dict[str, Array]:
 
 
 def _sample_drawn_densely(
-    request: Request, wanted: dict[str, str], group: Group
+    request: SubsetRequest, wanted: dict[str, str], group: Group
 ) -> Iterator[tuple[float, dict[str, Array], dict[str, str]]]:
     """Yield live responses at the elements of a finer group, NaN where there is none yet.
 
@@ -122,7 +126,7 @@ def _sample_drawn_densely(
         yield done / len(group), found, errors
 
 
-def hovered_samples(request: Request) -> Answer:
+def hovered_samples(request: SubsetRequest) -> Answer:
     """Answer the responses of a few samples, with thumbnails of their inputs."""
     view, variable = request.view, request.variable
     chosen = [view.sample(one) for one in sample_numbers_of_request(request.message.get("samples"))]
@@ -144,7 +148,7 @@ def hovered_samples(request: Request) -> Answer:
     return about, arrays
 
 
-def sample_at_position(request: Request) -> Answer:
+def sample_at_position(request: SubsetRequest) -> Answer:
     """Answer the transformed input at a position, and the output of each model shown."""
     view, message, number = request.view, request.message, request.sample
     live, models, names = view.live, request.models, request.names
@@ -186,7 +190,7 @@ def sample_at_position(request: Request) -> Answer:
         sides = next(leaves(moved)).shape[-3:]
         other = slices != map_middle(sides)
         places = (here.elements, slices)
-        made = redrawn_sample(live.task, rows, live.truth(number), *places) if other else None
+        made = redrawn_sample_view(live.task, rows, live.truth(number), *places) if other else None
         rows, slices = (rows, map_middle(sides)) if made is None else (made, slices)
     with map_slices_at(slices):
         details = _sample_outputs_drawn(view, rows)
@@ -290,7 +294,7 @@ def _consensus_class(view: ScanView, number: int, model: int) -> int | None:
     return int(mean.argmax()) if np.isfinite(mean).all() else None
 
 
-def pinned_samples(request: Request) -> Answer:
+def pinned_samples(request: SubsetRequest) -> Answer:
     """Answer the input and the predictions of each pinned sample at the position.
 
     The arrays of the n-th are those of `sample_at_position` under `n/`, without outputs larger
@@ -326,7 +330,7 @@ def _shown_slices(moved: Tree | None, chosen: tuple[int, ...]) -> Places | None:
     return depth, row, column
 
 
-def redrawn_sample(
+def redrawn_sample_view(
     task: Task | None, rows: list[Row], truth: Tensor | None, elements: Elements, places: Places
 ) -> list[Row] | None:
     """Return the variables of each model with maps at other slices; None if one is not known there.
@@ -334,7 +338,7 @@ def redrawn_sample(
     A live model answers for the whole volume; a scan has what it was told to keep.
     """
     with map_slices_at(places):
-        made = [_maps_of_sample(task, row, truth, elements) for row in rows]
+        made = [_maps_of_sample_view(task, row, truth, elements) for row in rows]
     if any(maps is None for maps in made):
         return None
     return [
@@ -347,7 +351,9 @@ def _is_map(name: str) -> bool:
     return name.endswith("_map") or name == "map_vs_consensus"
 
 
-def _maps_of_sample(task: Any, row: Row, truth: Tensor | None, elements: Elements) -> Row | None:
+def _maps_of_sample_view(
+    task: Any, row: Row, truth: Tensor | None, elements: Elements
+) -> Row | None:
     whole = {name: torch.from_numpy(np.array(row[name]))[None, None] for name in row.keys() & _FULL}
     if task is None or not whole:
         return None

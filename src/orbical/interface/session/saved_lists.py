@@ -16,7 +16,7 @@ from ...errors import InputError, StoreError, check_name
 from ...store import Json
 from ..selection import Selection, set_name
 from .scan_view import ScanView
-from .subset_request import ALL, Answer, Request, UnknownSet, mask_of_set, packed_subset
+from .subset_request import ALL, Answer, SubsetRequest, UnknownSubset, mask_of_subset, packed_subset
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -44,9 +44,9 @@ class SavedList(Generic[_Entry]):
 
     name: str
     entry: Callable[[object], _Entry]
-    changes: Mapping[str, Callable[[Request], Change[_Entry]]]
+    changes: Mapping[str, Callable[[SubsetRequest], Change[_Entry]]]
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: SubsetRequest) -> Answer:
         """Answer the list, after a change if the request has any."""
         do, view = request.message.get("do"), request.view
         if do is None:
@@ -134,7 +134,7 @@ class NamedSet:
         return cls(_name(given.get("name")), set_name("hash", given.get("hash")), given["count"])
 
 
-def set_names(request: Request) -> Answer:
+def set_names(request: SubsetRequest) -> Answer:
     """Answer the named sets of a scan, after a change (`do`: save, tag, delete) if any.
 
     The samples of sets that lost their names are deleted, unless a finding shows them.
@@ -151,15 +151,15 @@ def set_names(request: Request) -> Answer:
 
 def tags_of(view: ScanView, sample: int) -> list[str]:
     """Return the tags of a sample: the names of the sets that hold it."""
-    return [one.name for one in SETS.saved(view) if mask_of_set(view, one.hash)[sample]]
+    return [one.name for one in SETS.saved(view) if mask_of_subset(view, one.hash)[sample]]
 
 
 def tagged(view: ScanView) -> dict[str, Array]:
     """Return which samples have each tag `[N]`; sets whose samples were lost are left out."""
     found: dict[str, Array] = {}
     for one in SETS.saved(view):
-        with contextlib.suppress(UnknownSet):
-            found[one.name] = mask_of_set(view, one.hash)
+        with contextlib.suppress(UnknownSubset):
+            found[one.name] = mask_of_subset(view, one.hash)
     return found
 
 
@@ -168,16 +168,16 @@ def tag(view: ScanView, name: str, samples: Array) -> None:
     SETS.update(view, _tagged(view, _name(name), samples))
 
 
-def _save_finding(request: Request) -> Change[Finding]:
+def _save_finding(request: SubsetRequest) -> Change[Finding]:
     """Add a finding at the end, or change the one of the same id where it is."""
     finding = Finding.from_json(request.message.get("finding"))
     if finding.selection.subset != ALL:  # which its view only names
-        mask = mask_of_set(request.view, finding.selection.subset)
+        mask = mask_of_subset(request.view, finding.selection.subset)
         request.view.sidecar.keep_bits(packed_subset(mask).tobytes())
     return _with(finding, "id")
 
 
-def _move_saved_finding(request: Request) -> Change[Finding]:
+def _move_saved_finding(request: SubsetRequest) -> Change[Finding]:
     """Move a finding to another place."""
     to = request.message.get("to")
     if isinstance(to, bool) or not isinstance(to, int):
@@ -191,19 +191,19 @@ def _move_saved_finding(request: Request) -> Change[Finding]:
     return moved
 
 
-def _save_set(request: Request) -> Change[NamedSet]:
+def _save_set(request: SubsetRequest) -> Change[NamedSet]:
     """Save a set under a name, in place of one that had it."""
     name, known = _name(request.message.get("name")), set_name("set", request.message.get("set"))
     if known == ALL:
         raise InputError("set", "a part of the samples", "all of them")
-    return _named(request.view, name, mask_of_set(request.view, known))
+    return _named(request.view, name, mask_of_subset(request.view, known))
 
 
-def _tag_sample(request: Request) -> Change[NamedSet]:
+def _tag_sample(request: SubsetRequest) -> Change[NamedSet]:
     """Add the selected sample to the set of a name, or take it out (`on`: false)."""
     name, view = _name(request.message.get("name")), request.view
     held = next((one.hash for one in SETS.saved(view) if one.name == name), None)
-    mask = np.zeros(view.samples, bool) if held is None else mask_of_set(view, held)
+    mask = np.zeros(view.samples, bool) if held is None else mask_of_subset(view, held)
     mask[request.sample] = request.message.get("on") is not False
     return _tagged(view, name, mask)
 

@@ -8,7 +8,7 @@ from ... import __version__
 from ...calibration import quantity_title
 from ...figures import ATOMS
 from ...groups import OF_OUTPUTS, Group, spoken_name
-from ...nero import headline_of, mean_curves
+from ...nero import headline_curves, headline_of
 from ...store import Json, StoredArrays
 from ..orbit_positions import OrbitLocator
 from ..selection import Selection
@@ -18,7 +18,7 @@ from .listing import listed_samples
 from .sample_maps import available_map_colors, available_map_methods
 from .scan_view import PLACE, UNITLESS, ScanView
 from .subset_curves import curves_counted_in_view, subset_changes
-from .subset_request import Answer, Request
+from .subset_request import Answer, SubsetRequest
 
 PARTS = ("plane", "space", "time", "color", "shift", "gain")
 FIRST_LISTED = 100
@@ -61,7 +61,7 @@ def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
         "models": [{"name": name, "live": name in live.answering} for name in view.models],
         "classes": view.classes,
         "samples": view.samples,
-        "noun": page_noun(view),
+        "noun": sample_noun_of_state(view),
         "names": [] if view.samples > MOST_NAMED else view.shown_names,
         "group": group_json(group),
         "metrics": [vars(metric) for metric in view.metrics.values()],
@@ -98,13 +98,13 @@ def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
     return about, arrays
 
 
-def headline(request: Request) -> Answer:
+def headline(request: SubsetRequest) -> Answer:
     """Answer what was found in a sentence, where it is worst, and a sample that shows it."""
     view = request.view
 
     def compute() -> Json:
         arrays = StoredArrays(view.scan)
-        curves = mean_curves(arrays, lambda name: view.moments(name)[:].mean[:, 0])
+        curves = headline_curves(arrays, lambda name: view.moments(name)[:].mean[:, 0])
         samples = np.full(len(view.models), view.judged)
         found = headline_of(arrays, curves, samples, lambda _: subset_changes(view))
         sample = _telling_sample_of_state(view, found.model, found.element)
@@ -119,7 +119,7 @@ def _telling_sample_of_state(view: ScanView, model: int, element: int) -> int:
     It is one of the most variable, with which the list begins.
     """
     variable = view.variable(view.metrics["score"], view.reference(Selection()))
-    request = Request(view, Selection(order="variable"), {"count": FIRST_LISTED})
+    request = SubsetRequest(view, Selection(order="variable"), {"count": FIRST_LISTED})
     listed_first = [int(one) for one in listed_samples(request)[1]["samples"]] or [0]
     models = range(len(view.models))
     scores = [[view.response(variable, one, at) for one in listed_first] for at in models]
@@ -130,7 +130,7 @@ def _telling_sample_of_state(view: ScanView, model: int, element: int) -> int:
     return listed_first[int(behind.argmax())]
 
 
-def page_noun(view: ScanView) -> str:
+def sample_noun_of_state(view: ScanView) -> str:
     """Return the word for samples; atoms with a periodic cell, first and last, are crystals."""
     if not view.molecular:
         return NOUNS.get(view.input_view, "samples")

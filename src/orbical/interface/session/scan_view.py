@@ -14,11 +14,11 @@ from ...calibration import quantity_title, scan_measures
 from ...errors import InputError
 from ...nero import Moments, Sums, moments, sums_over
 from ...store import AGREES, FINISHED, Scan
-from ...tasks import display_name, quantity_rounding
-from ..live_models import Extras, LiveModels
+from ...tasks import quantity_rounding, structure_display_name
+from ..live_models import LiveExtras, LiveModels
 from ..selection import Selection
 from ..sidecar import Sidecar
-from .cached_reader import Cache, PassScheduler, ScanReader
+from .cached_reader import Cache, ReaderTurns, ScanReader
 from .worst_search import opened_worst
 
 Array = np.ndarray
@@ -30,7 +30,7 @@ _HIDDEN = ("score_vs_consensus",)  # it is the score, once the consensus is the 
 
 
 @dataclass(frozen=True)
-class Metric:
+class ViewMetric:
     """A quantity over the orbit: of each sample, or of a set of samples."""
 
     name: str
@@ -47,14 +47,14 @@ class Metric:
     """Of what a report shows it: a mean follows from the samples there, a measure is recorded."""
 
 
-def _metrics_of_view(reader: ScanReader) -> dict[str, Metric]:
+def _metrics_of_view(reader: ScanReader) -> dict[str, ViewMetric]:
     """List the metrics of a scan: arrays with one number per position, and measures of sets.
 
     The score comes first, then accuracy and other scores, confidence, measures of sets, distances
     from the consensus, and what is neither good nor bad.
     """
     score = reader.scan.record.score
-    found: dict[str, Metric] = {}
+    found: dict[str, ViewMetric] = {}
     names = [name for name in reader.dims if _one_number_a_place(reader, name)]
     for name in ["score", *(name for name in names if name not in ("score", *_HIDDEN))]:
         about = reader.attributes(name)
@@ -67,7 +67,7 @@ def _metrics_of_view(reader: ScanReader) -> dict[str, Metric]:
             meaning = meaning.replace("pixels", "voxels")
         of_unit = "" if unit in UNITLESS else f" in {unit}"
         title = meaning if name == "score" else quantity_title(name) + of_unit
-        found[name] = Metric(
+        found[name] = ViewMetric(
             name=name,
             title=title[:1].upper() + title[1:],
             unit=unit if unit in ("share", "px") else "number",
@@ -78,7 +78,7 @@ def _metrics_of_view(reader: ScanReader) -> dict[str, Metric]:
             rounding=quantity_rounding(unit, better),
         )
     for measure in scan_measures(reader.scan, listed="view"):  # of sets of samples
-        found[measure.name] = Metric(
+        found[measure.name] = ViewMetric(
             name=measure.name,
             title=measure.title[:1].upper() + measure.title[1:],
             unit="share" if measure.unit == "probability" else "number",
@@ -91,7 +91,7 @@ def _metrics_of_view(reader: ScanReader) -> dict[str, Metric]:
     return dict(sorted(found.items(), key=lambda item: _rank_of_metric_in_view(item[1])))
 
 
-def _rank_of_metric_in_view(metric: Metric) -> int:
+def _rank_of_metric_in_view(metric: ViewMetric) -> int:
     """Return the place of a metric in menus; those of one place keep their order."""
     first = {"score": 0, "correct": 1, "action_defect": 6}
     if metric.name in first:
@@ -121,9 +121,13 @@ class ScanView:
     """A scan with its reader, metrics, live models and caches."""
 
     def __init__(
-        self, name: str, scan: Scan, extras: Extras | None = None, live: LiveModels | None = None
+        self,
+        name: str,
+        scan: Scan,
+        extras: LiveExtras | None = None,
+        live: LiveModels | None = None,
     ) -> None:
-        self._extras = extras = extras or Extras()
+        self._extras = extras = extras or LiveExtras()
         self.name = name
         self.scan = scan
         self.group = scan.group
@@ -131,7 +135,7 @@ class ScanView:
         self.models: list[str] = scan.models
         self.metrics = _metrics_of_view(self.reader)
         self.live = live or LiveModels(scan, self.reader.row, extras)
-        self.passes = PassScheduler()
+        self.passes = ReaderTurns()
         self.complete = scan.complete  # reading it accesses the disk
         self.warnings = [] if self.complete else [scan.caveat]
         self.cache = Cache(entries=4096, size=128 << 20)
@@ -231,7 +235,7 @@ class ScanView:
         if not self.molecular:
             return list(names)
         numbers = np.asarray(self.scan.arrays["numbers"][0])
-        return list(map(display_name, names or [""] * len(numbers), numbers))
+        return list(map(structure_display_name, names or [""] * len(numbers), numbers))
 
     @property
     def truth(self) -> str | None:
@@ -298,7 +302,7 @@ class ScanView:
             return "consensus"
         return "consensus" if selection.reference == "consensus" else "truth"
 
-    def variable(self, metric: Metric, reference: str) -> str:
+    def variable(self, metric: ViewMetric, reference: str) -> str:
         """Return the array of a metric, which depends on the reference."""
         if reference == "consensus":
             known = {"score": FINISHED}

@@ -14,32 +14,32 @@ from typing import Any
 from ..._warnings import warn
 from ...errors import InputError, OrbicalError, StoreError, check_name, check_type, unknown_name
 from ...store import Json, Scan
-from ..background import TICK_S, DaemonPool, Progress, Stopped, yield_to_readers
-from ..live_models import Extras
+from ..background import TICK_S, BackgroundPool, BackgroundProgress, Stopped, yield_to_readers
+from ..live_models import LiveExtras
 from ..selection import Selection
 from ..wire import encode_frame
 from . import runs, sample_maps, sample_views, scan_state
-from .calibration_plots import subset_calibration
+from .calibration_plots import subset_calibration_plots
 from .class_answers import class_set_coverage, confusion
-from .diagnosis import advice, failures, flips, layers, whatif
+from .diagnosis import advice, diagnosed_flips, diagnosed_layers, failures, whatif
 from .following import Following
-from .listing import column_histograms, listed_samples
+from .listing import listed_samples, listing_histograms
 from .saved_lists import FINDINGS, set_names
 from .scan_view import ScanView
 from .set_recipes import sample_set
-from .subset_curves import aggregate, consistency, subset_curves_by_class, subset_spread
-from .subset_request import Answer, Request, UnknownSet, subset
+from .subset_curves import aggregate, subset_consistency, subset_curves_by_class, subset_spread
+from .subset_request import Answer, SubsetRequest, UnknownSubset, subset
 from .worst_cases_and_bounds import bounds, worst_cases
 
-HANDLERS: dict[str, Callable[[Request], Answer]] = {
+HANDLERS: dict[str, Callable[[SubsetRequest], Answer]] = {
     "advice": advice,
     "aggregate": aggregate,
     "failures": failures,
-    "flips": flips,
-    "layers": layers,
+    "flips": diagnosed_flips,
+    "layers": diagnosed_layers,
     "whatif": whatif,
-    "consistency": consistency,
-    "columns": column_histograms,
+    "consistency": subset_consistency,
+    "columns": listing_histograms,
     "spread": subset_spread,
     "classes": subset_curves_by_class,
     "embedding": sample_maps.map_answer,
@@ -54,7 +54,7 @@ HANDLERS: dict[str, Callable[[Request], Answer]] = {
     "hover": sample_views.hovered_samples,
     "place": sample_views.sample_at_position,
     "pinned": sample_views.pinned_samples,
-    "calibration": subset_calibration,
+    "calibration": subset_calibration_plots,
     "confusion": confusion,
     "coverage": class_set_coverage,
     "bounds": bounds,
@@ -86,7 +86,7 @@ class Session:
         models: Models by their names in the scans, for live outputs.
         data: The inputs, if a scan did not keep them; of several scans, those that they fit use
             them.
-        about: Further fields of `Extras`: `task`, `classes`, `names` and others.
+        about: Further fields of `LiveExtras`: `task`, `classes`, `names` and others.
 
     Raises:
         InputError: If there is no scan, or if a model or the data are not of any scan.
@@ -115,7 +115,7 @@ class Session:
         self.damaged = {name: one for name, one in given.items() if isinstance(one, StoreError)}
         if not served:
             raise InputError("scans", "at least one", "none")
-        extras = Extras(models or {}, data, **about)
+        extras = LiveExtras(models or {}, data, **about)
         if extras.worst is not None and len(served) > 1:
             raise InputError("worst", "none with several scans", f"{len(served)} scans")
         known = {name for scan in served.values() for name in scan.models}
@@ -126,8 +126,8 @@ class Session:
         self.guide = False
         self.command = False
         self._asked = 0.0
-        self._working: set[Progress] = set()
-        self._pool = DaemonPool(MOST_LONG, "long work", yield_to_readers)
+        self._working: set[BackgroundProgress] = set()
+        self._pool = BackgroundPool(MOST_LONG, "long work", yield_to_readers)
         self._former: dict[str, ScanView] = {}
         self.scans = _views_opened_by_session(served, extras)
         self._following = Following(self.scans)
@@ -172,7 +172,9 @@ class Session:
         """Seconds since a page last asked for something that needs the models."""
         return time.monotonic() - self._asked
 
-    def handle(self, message: Mapping[str, Any], progress: Progress | None = None) -> Answer:
+    def handle(
+        self, message: Mapping[str, Any], progress: BackgroundProgress | None = None
+    ) -> Answer:
         """Answer a request.
 
         Args:
@@ -204,7 +206,7 @@ class Session:
         if kind in _LABELED:
             _import_labeled_arrays()
         body = {**message, "progress": progress}
-        request = Request(self.scan_view(selection.scan), selection, body)
+        request = SubsetRequest(self.scan_view(selection.scan), selection, body)
         if kind == "state":
             fields, arrays = self.state(selection.scan)
         elif kind == "export":
@@ -223,7 +225,7 @@ class Session:
             view.live.close()
         self._former, self.scans = self.scans, other.scans
 
-    def answer(self, message: Any, progress: Progress | None = None) -> bytes:
+    def answer(self, message: Any, progress: BackgroundProgress | None = None) -> bytes:
         """Answer a request with a frame; errors become a frame with an `error`."""
         start = time.perf_counter()
         try:
@@ -231,21 +233,21 @@ class Session:
             took_ms = 1000 * (time.perf_counter() - start)  # a page asks no faster than that
             return encode_frame({**header, "took_ms": took_ms}, arrays)
         except Stopped as stop:
-            return encode_frame({**_error_header(message, str(stop)), "stopped": True}, {})
-        except UnknownSet as error:
+            return encode_frame({**_session_error_header(message, str(stop)), "stopped": True}, {})
+        except UnknownSubset as error:
             about = {"code": error.code, "set": error.set}
-            return encode_frame({**_error_header(message, str(error)), **about}, {})
+            return encode_frame({**_session_error_header(message, str(error)), **about}, {})
         except OrbicalError as error:
             text = str(error)
         except Exception as error:  # shown in the page; the session goes on
             text = f"{type(error).__name__}: {error}"
-        return encode_frame(_error_header(message, text), {})
+        return encode_frame(_session_error_header(message, text), {})
 
     def warm(self) -> None:
         """Compute what every page requests first, while the browser is starting."""
         with contextlib.suppress(OrbicalError):  # the page will get the error
-            for handler in (aggregate, sample_maps.map_answer, subset_calibration):
-                handler(Request(self.scan_view()))
+            for handler in (aggregate, sample_maps.map_answer, subset_calibration_plots):
+                handler(SubsetRequest(self.scan_view()))
 
     def frames(self, message: Any, stopped: Callable[[], bool] = lambda: False) -> Iterator[bytes]:
         """Yield the answer to a request; before that of long work, how far it is.
@@ -258,7 +260,7 @@ class Session:
         if header is None:
             yield self.answer(message)
             return
-        progress = Progress()
+        progress = BackgroundProgress()
         self._working.add(progress)
         work = self._pool.submit(self.answer, message, progress)
         try:
@@ -281,7 +283,7 @@ class Session:
         header = {"kind": kind, "sequence": message.get("sequence", 0)}
         try:
             selection = Selection.from_json(message.get("selection", {}))
-            request = Request(self.scan_view(selection.scan), selection)
+            request = SubsetRequest(self.scan_view(selection.scan), selection)
             if kind == "sample":
                 return header if selection.dense and request.view.live.answering else None
             if kind in _LONG:
@@ -302,7 +304,7 @@ class Session:
             view.live.close()
 
 
-def _views_opened_by_session(scans: Mapping[str, Scan], extras: Extras) -> dict[str, ScanView]:
+def _views_opened_by_session(scans: Mapping[str, Scan], extras: LiveExtras) -> dict[str, ScanView]:
     """Open the views of scans; of several, those whose data were not passed do without."""
     views, unfit = {}, {}
     for name, scan in scans.items():
@@ -324,7 +326,7 @@ def _views_opened_by_session(scans: Mapping[str, Scan], extras: Extras) -> dict[
     return views
 
 
-def _error_header(message: Any, text: str) -> Json:
+def _session_error_header(message: Any, text: str) -> Json:
     """Return the header of an error, with the kind and number of the request."""
     given = message if isinstance(message, Mapping) else {}
     kind, sequence = given.get("kind"), given.get("sequence")

@@ -14,13 +14,13 @@ from ..selection import Selection, selected_polygon, set_name
 from .class_answers import in_confusion_cell
 from .sample_maps import sample_map
 from .subset_curves import in_fan_band
-from .subset_request import Answer, Request, keep_set, mask_of_set, packed_subset
+from .subset_request import Answer, SubsetRequest, keep_set, mask_of_subset, packed_subset
 
 Array = np.ndarray
 _MAP = ("method", "of", "reference")
 
 
-def sample_set(request: Request) -> Answer:
+def sample_set(request: SubsetRequest) -> Answer:
     """Answer the hash, the count and the bits of the set that a recipe makes.
 
     A recipe is the hash of a set, or an object with one field: the name of a maker and what it is
@@ -31,10 +31,10 @@ def sample_set(request: Request) -> Answer:
     return about, {"bits": packed_subset(mask)}
 
 
-def set_of_recipe(request: Request, recipe: object) -> Array:
+def set_of_recipe(request: SubsetRequest, recipe: object) -> Array:
     """Return the mask `[N]` of the set that a recipe makes."""
     if isinstance(recipe, str):
-        return mask_of_set(request.view, set_name("recipe", recipe))
+        return mask_of_subset(request.view, set_name("recipe", recipe))
     if not isinstance(recipe, Mapping) or len(recipe) != 1:
         raise _expected("a hash or an object with one field", recipe)
     [(name, given)] = recipe.items()
@@ -46,7 +46,7 @@ def _expected(what: str, got: object) -> InputError:
     return InputError("recipe", what, type(got))
 
 
-def _lasso(request: Request, given: object) -> Array:
+def _lasso(request: SubsetRequest, given: object) -> Array:
     """Return the samples inside a polygon on the map that is stated with it."""
     if not isinstance(given, Mapping):
         raise _expected("a polygon with its map", given)
@@ -67,7 +67,7 @@ def inside_lasso(corners: Array, xy: Array) -> Array:
     return Path(corners).contains_points(xy)
 
 
-def _samples_of_recipe(request: Request, given: object) -> Array:
+def _samples_of_recipe(request: SubsetRequest, given: object) -> Array:
     """Return the samples of a list of numbers."""
     last = request.view.samples - 1
     numbers = np.asarray(given if isinstance(given, list) else None)
@@ -83,7 +83,7 @@ def _samples_of_recipe(request: Request, given: object) -> Array:
     return mask
 
 
-def _bits_of_recipe(request: Request, given: object) -> Array:
+def _bits_of_recipe(request: SubsetRequest, given: object) -> Array:
     """Return the samples of a mask that was packed into bits, in base64."""
     count = request.view.samples
     try:
@@ -95,13 +95,15 @@ def _bits_of_recipe(request: Request, given: object) -> Array:
     return np.unpackbits(bits, count=count, bitorder="little").view(bool)
 
 
-def _combined(combine: Callable[[Array, Array], Array], request: Request, given: object) -> Array:
+def _combined(
+    combine: Callable[[Array, Array], Array], request: SubsetRequest, given: object
+) -> Array:
     if not isinstance(given, list) or len(given) != 2:
         raise _expected("two recipes", given)
     return combine(*(set_of_recipe(request, one) for one in given))
 
 
-MAKERS: dict[str, Callable[[Request, object], Array]] = {
+MAKERS: dict[str, Callable[[SubsetRequest, object], Array]] = {
     "band": in_fan_band,
     "bits": _bits_of_recipe,
     "cell": in_confusion_cell,

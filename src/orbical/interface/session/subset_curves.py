@@ -14,11 +14,16 @@ from ... import calibration, nero
 from ..._threads import in_threads
 from ...errors import InputError, check_name, whole_number
 from ...store import Json, StoredArrays, row_runs
-from ..selection import Clause
-from .element_columns import ConfidenceColumns, columns_of_view, elements_alike, response_columns
+from ..selection import SelectionClause
+from .element_columns import (
+    ConfidenceColumns,
+    alike_element_columns,
+    columns_of_view,
+    response_columns,
+)
 from .filter_columns import Column, filter_column_values, filter_keys, sample_columns
-from .scan_view import Metric, ScanView
-from .subset_request import Answer, Request, Subset
+from .scan_view import ScanView, ViewMetric
+from .subset_request import Answer, Subset, SubsetRequest
 
 Array = np.ndarray
 
@@ -41,7 +46,7 @@ BANDS = ((None, 0), (0, 1), (1, 3), (3, 4), (4, None))
 """The bands of the fan, by the quantiles at their ends: 5, 20, 50, 20 and 5 % of the samples."""
 
 
-def aggregate(request: Request) -> Answer:
+def aggregate(request: SubsetRequest) -> Answer:
     """Answer `values [M, K]`, with the ends of an interval if the metric has one."""
     metric, subset = request.metric, request.subset
     if metric.per_sample:
@@ -54,7 +59,7 @@ def aggregate(request: Request) -> Answer:
     return {**about, "count": subset.judged, **({"failed": failed} if failed else {})}, arrays
 
 
-def subset_cautions(request: Request, curves: Mapping[str, Array]) -> Json:
+def subset_cautions(request: SubsetRequest, curves: Mapping[str, Array]) -> Json:
     """Return the caution of the band of each model shown that needs one, if any does."""
     each = {
         name: calibration.first_interval_caution(curves[CAUTION][model])
@@ -65,7 +70,7 @@ def subset_cautions(request: Request, curves: Mapping[str, Array]) -> Json:
     return {"cautions": found} if found else {}
 
 
-def page_curve_header(request: Request, metric: Metric, values: Array) -> Json:
+def page_curve_header(request: SubsetRequest, metric: ViewMetric, values: Array) -> Json:
     """Return what a plot of curves must know about them."""
     return {
         "metric": metric.name,
@@ -75,7 +80,7 @@ def page_curve_header(request: Request, metric: Metric, values: Array) -> Json:
     }
 
 
-def _axis_of(metric: Metric, values: Array) -> list[float]:
+def _axis_of(metric: ViewMetric, values: Array) -> list[float]:
     """Return the limits of an axis for these values."""
     seen = values[np.isfinite(values)]
     least, most = (float(seen.min()), float(seen.max())) if len(seen) else (0.0, 1.0)
@@ -97,7 +102,7 @@ def subset_sums(subset: Subset, variable: str) -> nero.Sums:
     return view.cache.get_or_compute(key, lambda: view.sums_over(variable, members))
 
 
-def subset_mean(subset: Subset, metric: Metric) -> dict[str, Array]:
+def subset_mean(subset: Subset, metric: ViewMetric) -> dict[str, Array]:
     """Return the mean `[M, K]` of a metric with the ends of its interval, computed once."""
     view, variable = subset.view, subset.view.variable(metric, subset.reference)
 
@@ -105,7 +110,7 @@ def subset_mean(subset: Subset, metric: Metric) -> dict[str, Array]:
         sums = subset_sums(subset, variable)
         with view.passes.turn():
             sets = None if subset.mask is None else np.where(subset.mask, 0, -1)
-            values = nero.values_over(view.reader, variable, sets)
+            values = nero.summed_values(view.reader, variable, sets)
             bounds = (0.0, 1.0) if metric.unit == "share" else None
             ends = sums.interval(bounds, metric.low, values=values)
         found = {name: part[:, 0] for name, part in zip(ENDS, ends, strict=False)}
@@ -164,7 +169,7 @@ def _curves_of_pairs(
     for subset, mask in zip(measured, masks, strict=True):
         rows = slice(None) if mask is None else np.flatnonzero(mask)
         count = view.samples if mask is None else int(mask.sum())
-        work = partial(_measure_pairs, subset, columns, rows)
+        work = partial(_fill_subset_curves, subset, columns, rows)
         in_threads(work, element_runs(range(shape[0]), shape[1], count))
     return measured
 
@@ -175,7 +180,7 @@ def element_runs(models: Iterable[int], elements: int, samples: int) -> Iterator
     yield from itertools.product(models, row_runs(elements, step))
 
 
-def _measure_pairs(
+def _fill_subset_curves(
     measured: Mapping[str, Mapping[str, Array]],
     columns: ConfidenceColumns,
     rows: slice | Array,
@@ -183,7 +188,9 @@ def _measure_pairs(
 ) -> None:
     """Fill in the measures of some samples of a model at a run of elements."""
     model, run = place
-    for places, *given in elements_alike(*columns.pairs(model, range(run.start, run.stop), rows)):
+    for places, *given in alike_element_columns(
+        *columns.pairs(model, range(run.start, run.stop), rows)
+    ):
         if given[0].shape[1] < LEAST:
             continue
         pair = [torch.from_numpy(part) for part in given]
@@ -215,7 +222,7 @@ def subset_interval_ends(error: calibration.Interval) -> tuple[Tensor, ...]:
     return error.value, error.low, error.high, error.calibrated
 
 
-def subset_curves_by_class(request: Request) -> Answer:
+def subset_curves_by_class(request: SubsetRequest) -> Answer:
     """Answer `values [G, M, K]` of groups of samples: few in their order, of many the worst first.
 
     A filter by the column itself is left out, so that the group that was chosen keeps the others
@@ -232,7 +239,7 @@ def subset_curves_by_class(request: Request) -> Answer:
     name = request.selection.by or next(iter(columns))
     check_name("selection by", name, columns)
     clauses = request.selection.filter
-    others = tuple(text for text in clauses if Clause.parse(text).column != name)
+    others = tuple(text for text in clauses if SelectionClause.parse(text).column != name)
     rest = request.but(filter=others).subset
     key = ("groups", name, metric.name, rest.reference, *rest.key)
     compute = partial(_subset_curves_of_groups, rest, columns[name], metric)
@@ -250,7 +257,7 @@ def subset_curves_by_class(request: Request) -> Answer:
     return about, {"values": values[shown].astype(np.float32)}
 
 
-def _badness(metric: Metric, values: Array) -> Array:
+def _badness(metric: ViewMetric, values: Array) -> Array:
     """Return a number for each group by which the worst comes first; no value comes last."""
     seen = np.isfinite(values)
     count = seen.sum((1, 2))
@@ -259,7 +266,9 @@ def _badness(metric: Metric, values: Array) -> Array:
     return np.where(count > 0, sign * mean, np.inf)
 
 
-def _subset_curves_of_groups(subset: Subset, column: Column, metric: Metric) -> tuple[Array, Array]:
+def _subset_curves_of_groups(
+    subset: Subset, column: Column, metric: ViewMetric
+) -> tuple[Array, Array]:
     """Return the values `[G, M, K]` of all groups, and how many samples with a result each has."""
     view, codes = subset.view, np.asarray(filter_column_values(subset.view, column))
     groups = len(filter_keys(view, column))
@@ -288,7 +297,7 @@ def curves_counted_in_view(view: ScanView) -> str | bool:
     return "voxels" if view.input_view == "volume" else "pixels"
 
 
-def consistency(request: Request) -> Answer:
+def subset_consistency(request: SubsetRequest) -> Answer:
     """Answer `changed` and `pairs`, `[M, 3]` each: the share and the ends of its interval."""
     each, rows = subset_changes(request.view), request.subset.rows
     binary = nero.changes_are_binary(StoredArrays(request.view.scan))
@@ -312,7 +321,7 @@ def subset_changes(view: ScanView) -> dict[str, Array]:
     return view.cache.get_or_compute("changes", compute)
 
 
-def subset_spread(request: Request) -> Answer:
+def subset_spread(request: SubsetRequest) -> Answer:
     """Answer the quantiles `[M, 5, K]` of a metric over the samples of the subset."""
     metric = subset_spread_metric(request.view, request.sample_metric)
     variable = request.view.variable(metric, request.reference)
@@ -321,7 +330,7 @@ def subset_spread(request: Request) -> Answer:
     return about | page_curve_header(request, metric, levels), {"quantiles": levels}
 
 
-def subset_spread_metric(view: ScanView, metric: Metric) -> Metric:
+def subset_spread_metric(view: ScanView, metric: ViewMetric) -> ViewMetric:
     """Return the metric whose spread is shown in place of a metric.
 
     A measure of a set has no spread, and that of outcomes which are right or wrong is their share;
@@ -370,7 +379,7 @@ def subset_curve_quantiles(values: Array) -> Array:
     return np.moveaxis(ends, -1, 0)
 
 
-def in_fan_band(request: Request, given: object) -> Array:
+def in_fan_band(request: SubsetRequest, given: object) -> Array:
     """Return the mask `[N]` of the samples in a band of the fan at an element.
 
     Args:

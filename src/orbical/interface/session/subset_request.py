@@ -11,11 +11,11 @@ import numpy as np
 from ...errors import InputError, check_name
 from ...nero import mean_over_models
 from ...store import Json
-from ..background import Progress, progress_of
+from ..background import BackgroundProgress, progress_of
 from ..selection import Selection, labels_alone
 from ..sidecar import bits_key
 from .filter_columns import kept_by_filter
-from .scan_view import Metric, ScanView
+from .scan_view import ScanView, ViewMetric
 
 Array = np.ndarray
 Answer = tuple[Json, Json]
@@ -29,7 +29,7 @@ def unavailable_request(reason: object) -> Answer:
     return {"available": False, "reason": str(reason)}, {}
 
 
-class UnknownSet(InputError):
+class UnknownSubset(InputError):
     """A set of samples that the session does not hold; the page may send its samples again."""
 
     code = "unknown-set"
@@ -61,15 +61,15 @@ def keep_set(view: ScanView, mask: Array) -> str:
     return name
 
 
-def mask_of_set(view: ScanView, name: str) -> Array:
-    """Return the mask `[N]` of a set; raise `UnknownSet` if neither session nor folder has it."""
+def mask_of_subset(view: ScanView, name: str) -> Array:
+    """Return the mask `[N]` of a set; `UnknownSubset` if neither session nor folder has it."""
     if name == ALL:
         return np.ones(view.samples, bool)
     bits = view.sets.get(name)
     if bits is None:
         saved = view.sidecar.bits(name)
         if saved is None or len(saved) != -(-view.samples // 8):
-            raise UnknownSet(name)
+            raise UnknownSubset(name)
         bits = view.sets.get_or_compute(name, lambda: np.frombuffer(saved, np.uint8))
     return np.unpackbits(bits, count=view.samples, bitorder="little").view(bool)
 
@@ -116,19 +116,19 @@ class Subset:
 
 
 @dataclass(frozen=True)
-class Request:
+class SubsetRequest:
     """A request about a scan: the selection, what follows from it, and the fields of its kind."""
 
     view: ScanView
     selection: Selection = field(default_factory=Selection)
     message: Json = field(default_factory=dict)
 
-    def but(self, **changes: object) -> Request:
+    def but(self, **changes: object) -> SubsetRequest:
         """Return the same request with a changed selection."""
         return replace(self, selection=replace(self.selection, **changes))  # type: ignore[arg-type]
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> BackgroundProgress:
         """Where long work reports how far it is."""
         return progress_of(self.message)
 
@@ -173,13 +173,13 @@ class Request:
         return group.identity if number == -1 else number
 
     @property
-    def metric(self) -> Metric:
+    def metric(self) -> ViewMetric:
         """The selected metric."""
         check_name("selection metric", self.selection.metric or "score", self.view.metrics)
         return self.view.metrics[self.selection.metric or "score"]
 
     @property
-    def sample_metric(self) -> Metric:
+    def sample_metric(self) -> ViewMetric:
         """The selected metric, or the score: a measure of sets has no value for one sample."""
         return self.metric if self.metric.per_sample else self.view.metrics["score"]
 
@@ -211,13 +211,13 @@ class Request:
         return Subset(self.view, self.reference, mask, (clauses, subset), labels)
 
     def _mask(self) -> Array:
-        mask = mask_of_set(self.view, self.selection.subset)
+        mask = mask_of_subset(self.view, self.selection.subset)
         for clause in self.selection.filter:
             mask &= kept_by_filter(self.view, clause)
         return mask
 
 
-def subset(request: Request) -> Answer:
+def subset(request: SubsetRequest) -> Answer:
     """Answer which samples are in the subset."""
     members = request.subset.members
     return {"count": int(members.sum())}, {"mask": members.astype(np.uint8)}

@@ -12,12 +12,12 @@ from ...errors import InputError
 from ...groups import chart_of
 from ...store import Json
 from .scan_view import ScanView
-from .subset_request import Answer, Request
+from .subset_request import Answer, SubsetRequest
 
 Array = np.ndarray
 
 
-def worst_cases(request: Request) -> Answer:
+def worst_cases(request: SubsetRequest) -> Answer:
     """Answer where each sample is worst: score, what the scan missed, nearest element, place."""
     return worst_case_rows(request.view, np.arange(request.view.samples))
 
@@ -59,7 +59,7 @@ PRICES = {
 """What a model pays for its accuracy, and how small its error could be, by their bounds."""
 
 
-def bounds(request: Request) -> Answer:
+def bounds(request: SubsetRequest) -> Answer:
     """Answer the accuracy ceiling and ECE bounds of each model shown, or why there are none."""
     view = request.view
     try:
