@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 
 import numpy as np
@@ -304,6 +307,24 @@ def test_models_that_are_none_are_refused(source, error, words):
     with pytest.raises(error) as caught:
         as_predictor(source)
     assert words in str(caught.value)
+
+
+def test_a_file_on_a_web_server_is_a_model_and_no_endpoint(net, images, tmp_path, monkeypatch):
+    pytest.importorskip("aiohttp")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    torch.jit.trace(net.eval(), images).save(tmp_path / "net.pt")
+    served = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), served) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/net.pt"
+        found = answer(as_predictor(address), images)
+        with pytest.raises(InputError, match="gone.pt', which does not exist"):
+            as_predictor(address.replace("net", "gone"))
+        torch.jit.trace(torch.nn.Sequential(net, torch.nn.ReLU()), images).save(tmp_path / "net.pt")
+        changed = answer(as_predictor(address), images)
+        server.shutdown()
+    torch.testing.assert_close(found, net(images))
+    torch.testing.assert_close(changed, net(images).relu())
 
 
 @pytest.mark.parametrize("name", ["broken.onnx", "broken.pt2"])

@@ -146,7 +146,8 @@ def local_file(argument: str, given: Any) -> Path:
     if isinstance(remote, Path):
         return remote
     try:
-        state = f"{given} {remote.fs.ukey(remote.path)}"
+        # Not `ukey`, which is the address alone where files come from a web server.
+        state = f"{given} {sorted(remote.fs.info(remote.path).items())}"
         caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         digest = hashlib.sha256(state.encode()).hexdigest()[:32]
         copy = caches / "orbical" / "files" / digest / str(remote.name)

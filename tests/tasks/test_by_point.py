@@ -229,6 +229,11 @@ def test_numbers_by_point_need_no_action_and_no_last_dimension():
     for model in (distances, ob.predictors.RaggedPredictor(distances)):
         scan = scanned(model, (clouds(), truth), task=ob.tasks.Regression(per_point=True))
         assert float(scan.data["score"].max()) < 1e-5
+    alike = torch.rand(3, 8, 3, generator=torch.Generator().manual_seed(0))
+    for data in (alike, [*alike]):
+        answered = (data, alike.norm(dim=-1))
+        scan = scanned(distances, answered, task=ob.tasks.Regression(per_point=True))
+        assert float(scan.data["score"].max()) < 1e-5
     counts = [torch.arange(len(cloud)) for cloud in clouds()]  # whole numbers, which have no NaN
     scan = scanned(distances, (clouds(), counts), task=ob.tasks.Regression(per_point=True))
     off = truth[1] - counts[1]

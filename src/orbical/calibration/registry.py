@@ -173,7 +173,8 @@ class Measure:
         metric_class: The torchmetrics class in `orbical.calibration.metrics`, if it has one.
         loss: The function of `orbical.losses` that trains for it, if there is one.
         interval: How its interval is made: "consistency" (resampling the data and labels of a
-            calibrated model), "bootstrap" (a mean over samples), or "none".
+            calibrated model), "bootstrap" (a mean over samples: Student's t, or the exact interval
+            of the accuracy), or "none".
         listed: Where it is listed, names of `LISTS`.
         report: What a report records of it, a name of `REPORTS`; a report computes no measure.
         one_target: For regression, whether it takes a single target only; None if unknown.

@@ -89,8 +89,8 @@ def check(
     Args:
         store: A saved scan, such as run.zarr, or saved outputs, such as outputs.npz.
         max_: Largest value of a measure, mean over the orbit, such as smooth_ece=0.05;
-            worst_smooth_ece, pooled_smooth_ece or identity_smooth_ece for another place. Measures
-            of all outputs, such as nll, need saved outputs. Repeatable.
+            worst_smooth_ece, identity_smooth_ece or pooled_ece for another place. Measures of all
+            outputs, such as nll, need saved outputs. Repeatable.
         min_: Smallest value of a measure, written as for --max. Repeatable.
         bins: Number of bins of binned measures.
         level: Nominal coverage of the intervals. Default: 0.95.

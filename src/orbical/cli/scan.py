@@ -87,9 +87,9 @@ def scan(
             scikit-learn estimator, an ASE calculator or a function; a trailing () calls it), a
             file.onnx or file.tflite (a detector's decoding may follow: yolo.onnx:yolov8), a folder
             written by transformers' save_pretrained, a file.pt2 from torch.export or a file.pt
-            of TorchScript. Import paths and .pt2 files run their author's code: use only what you
-            trust. A language model is a folder or a file.gguf, FOLDER:likelihood with its scoring,
-            or http://host/v1#model.
+            of TorchScript. Import paths, .pt2 and .pt files run their author's code: use only what
+            you trust. A language model is a folder or a file.gguf, FOLDER:likelihood with its
+            scoring, or http://host/v1#model.
         data: The data set: a folder of images, with a subfolder for each class or none; a table
             .csv, .tsv or .parquet of image files with labels and metadata, or, also .jsonl and
             .json, of questions with options; an .npz file or a Zarr group with x (or x_NAME for
@@ -162,7 +162,8 @@ def scan(
         workers: The number of processes that share the scan; for atoms, per calculator.
         cluster: Run on the workers of a Dask scheduler: tcp://host:8786, or its scheduler file.
         part: Run only part I of N, such as 3/16, into the store that all parts share; auto reads I
-            and N from a SLURM job array or from torchrun.
+            and N from a job array of SLURM, Grid Engine, LSF, PBS or AWS Batch, from an indexed job
+            of Kubernetes, from srun or from torchrun.
         threads: CPU threads of each process: a number or auto.
         batch_size: Transformed inputs per forward pass: a number or auto.
         chunk: Samples per unit, the most that a killed scan can lose: a number or auto.

@@ -69,7 +69,7 @@ def view(
             images or an .npz file.
         model: A model to run live; repeat for more. NAME is its name in the scan. SOURCE is
             package.module:attribute (a trailing () calls it), a file.onnx or a file.pt2. Import
-            paths and .pt2 files run their author's code: use only what you trust.
+            paths, .pt2 and .pt files run their author's code: use only what you trust.
         data: The inputs, if they are not in the scan, as for the scan: a folder of images, a table,
             an .npz file, package.module:attribute, or a built-in name.
         unreadable: For images in files that cannot be decoded: raise (default) or skip.

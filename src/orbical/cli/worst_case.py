@@ -52,7 +52,7 @@ def worst_case(
             --keep inputs.
         model: A model of the scan, by its name there; repeat for more. SOURCE is
             package.module:attribute (a trailing () calls it), a file.onnx or a file.pt2. Import
-            paths and .pt2 files run their author's code: use only what you trust.
+            paths, .pt2 and .pt files run their author's code: use only what you trust.
         out: The netCDF file to write, which xarray opens and orbical view --worst shows.
         data: The data set of the scan, if its inputs are not in the scan.
         starts: Elements to start from, for each sample.

@@ -135,8 +135,18 @@ def _is_language_model(place: str) -> bool:
     return bool(place) and (Path(place).suffix == _WEIGHTS or is_causal_model(place))
 
 
+def _is_endpoint(text: str) -> bool:
+    """Check for the address of a server of language models rather than of a file.
+
+    >>> _is_endpoint("http://localhost:8000/v1#gemma"), _is_endpoint("https://host/net.onnx")
+    (True, False)
+    """
+    path = Path(_split_decoding(text)[0])
+    return text.startswith(("http://", "https://")) and path.suffix not in _FILES
+
+
 def _predictor_from_text(text: str) -> Predictor:
-    if text.startswith(("http://", "https://")):
+    if _is_endpoint(text):
         url, _, name = text.partition("#")
         return Endpoint(url, name)
     place, _, scoring = text.rpartition(":")

@@ -106,7 +106,10 @@ class Regression(Task):
 
     def take(self, data: object) -> object:
         """Pad samples of different sizes, and their targets by point."""
-        return point_samples.padded_points(data, self.input, torch.nan) if self.per_point else data
+        if not self.per_point:
+            return data
+        moving = actions.as_action(point_samples.CLOUDS) if self._input_by_shape else self.input
+        return point_samples.padded_points(data, moving, torch.nan)
 
     def joined(self, outputs: Tree, moved: Tree) -> Tree:
         """Blank the outputs on padding, where the data have a mask of points."""
