@@ -318,7 +318,7 @@ def test_a_file_on_a_web_server_is_a_model_and_no_endpoint(net, images, tmp_path
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}/net.pt"
         found = answer(as_predictor(address), images)
-        with pytest.raises(InputError, match="gone.pt', which does not exist"):
+        with pytest.raises(InputError, match=r"gone\.pt', which does not exist"):
             as_predictor(address.replace("net", "gone"))
         torch.jit.trace(torch.nn.Sequential(net, torch.nn.ReLU()), images).save(tmp_path / "net.pt")
         changed = answer(as_predictor(address), images)
