@@ -218,7 +218,8 @@ def as_label_array(outputs: Tensor, labels: ArrayLike) -> Tensor:
     """
     samples, classes = outputs.shape[-2:]
     truth = _integer_labels(labels, classes, outputs.device)
-    if truth.ndim > 1 and truth.shape[-2:] == (samples, 1) and samples > 1:
+    column = samples > 1 or truth.ndim == outputs.ndim  # of one sample `[..., 1]` has its shape too
+    if truth.ndim > 1 and truth.shape[-2:] == (samples, 1) and column:
         truth = truth[..., 0]
     if truth.ndim == 0 or truth.shape[-1] != samples:
         one_hot = truth.ndim > 1 and truth.shape[-1] == classes

@@ -278,3 +278,8 @@ def test_the_score_of_values_by_point_is_named_for_what_it_is():
     )  # fmt: skip
     assert scan.data["score"].values == pytest.approx(7**0.5)  # root of (1 + 1 + 1 + 25) / 4
     assert "root mean square distance of points" in ob.nero.headline(scan)
+
+
+def test_labels_that_do_not_fit_two_bytes_are_refused():
+    with pytest.raises(InputError, match="labels: expected class indices up to 32000, got 65539"):
+        ob.tasks.PointClassification().check_target(torch.tensor([[0, 65_539]]), 1)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from .._arrays import as_array
 from .._text import percent
 from ..calibration import bounded_mean_interval, checked_level
 from ..errors import InputError, whole_number
@@ -104,7 +105,7 @@ def cause(
     for name, given in (("train", train), ("data", data)):
         if not isinstance(given, tuple) or len(given) != 2:
             raise InputError(name, "(inputs, labels)", type(given))
-        inputs, labels = (torch.as_tensor(np.asarray(part)) for part in given)
+        inputs, labels = (as_array(name, part).detach().cpu() for part in given)
         parts.append((inputs, labels))
     (known, truth), (inputs, labels) = parts
     random = np.random.default_rng(whole_number("seed", seed, 0))

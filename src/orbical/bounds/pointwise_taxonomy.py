@@ -10,7 +10,7 @@ from numbers import Real
 import numpy as np
 from scipy.spatial import cKDTree
 
-from .._arrays import ArrayLike
+from .._arrays import ArrayLike, as_numpy
 from ..actions import ActionTree
 from ..errors import InputError, real_number
 from ..groups import Group
@@ -131,7 +131,7 @@ def taxonomy(
     weight = checks.sample_mass(mass, size)
     values, moved = _pointwise_truth(truth, representation, size, len(mover.group))
     if tolerance is None:
-        whole = np.asarray(truth).dtype.kind in "iub"
+        whole = as_numpy("truth", truth).dtype.kind in "iub"
         tolerance = 0.0 if whole else 1e-6 * float(np.abs(values).max())
     inside = _pointwise_support(support, mover)
     radius = float(support) if isinstance(support, Real) else np.inf
@@ -174,17 +174,17 @@ def _taxonomy_answers(function: Callable[[Array], Array], points: Array, width: 
 def _pointwise_truth(
     truth: ArrayLike, representation: object | None, size: int, elements: int
 ) -> tuple[Array, Callable[[slice], Array]]:
-    values = np.asarray(truth, dtype=np.float64)
+    values = as_numpy("truth", truth, np.float64)
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or len(values) != size:
         raise InputError(
             "truth",
             f"[sample] labels or [sample, D] values for {size} samples",
-            f"shape {list(np.asarray(truth).shape)}",
+            truth,
         )
     if representation is None:
         return values, lambda rows: values[rows][None]
-    matrices = np.asarray(representation, dtype=np.float64)
+    matrices = as_numpy("representation", representation, np.float64)
     if matrices.shape != (elements, values.shape[1], values.shape[1]):
         raise InputError(
             "representation", f"shape [{elements}, {values.shape[1]}, {values.shape[1]}]", matrices

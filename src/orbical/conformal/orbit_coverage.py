@@ -214,6 +214,8 @@ def _coverage_at_one_position(outputs: Any) -> xr.Dataset:
     """Return outputs as a scan would hold them: of one model, at the identity alone."""
     if holds_values(outputs):
         mean, truth = (as_numpy(name, outputs[name]) for name in ("mean", "target"))
+        if truth.shape != mean.shape:
+            raise InputError("target", f"shape {mean.shape}, as the mean has", truth)
         away = (truth - mean).reshape(len(mean), -1)
         values = {"score": np.linalg.norm(away, axis=1)[None, :, None], "mean": mean[None, :, None]}
         if "variance" in outputs:
@@ -225,9 +227,9 @@ def _coverage_at_one_position(outputs: Any) -> xr.Dataset:
         task, last = "regression", "component"
     else:
         given = {name: outputs[name] for name in ("logits", "probs") if name in outputs}
-        probs = probabilities(**given).numpy()
-        truth = as_numpy("labels", outputs["labels"])
-        right = top_label(**given, labels=truth)[1].numpy()[None, :, None]
+        probs = probabilities(**given).detach().cpu().numpy()
+        truth = as_numpy("labels", outputs["labels"]).reshape(len(probs))
+        right = top_label(**given, labels=truth)[1].cpu().numpy()[None, :, None]
         values = {"probabilities": probs[None, :, None], "score": right * 1.0, "correct": right}
         coords, task, last = {"label": ("sample", truth)}, "classification", "class"
     dims = ("model", "sample", "element", last)

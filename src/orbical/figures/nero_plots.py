@@ -38,7 +38,7 @@ def aggregate(
     """Draw averages over samples along the orbit, one small plot for each group of samples.
 
     The layout of the group selects the kind: a polar plot (circle), heat map (plane), three polar
-    heat maps (slices), a ball of colored rotation vectors, a line, or tiles. CurveLayout of several
+    heat maps (slices), a ball of colored rotation vectors, a line, or tiles. Curves of several
     models share a plot; colored layouts have a panel for each model.
 
     Args:

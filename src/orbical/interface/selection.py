@@ -365,7 +365,9 @@ def labels_alone(filters: Iterable[str]) -> tuple[int, ...] | None:
     clauses = [SelectionClause.parse(text) for text in filters]
     if len(clauses) != 1 or clauses[0].column != "label" or clauses[0].values is None:
         return None
-    return tuple(int(value) for value in clauses[0].values if value.isdigit())
+    # As the filter itself reads them: a class counts once, and "06" is none.
+    given = [value for value in clauses[0].values if value.isdecimal()]
+    return tuple(dict.fromkeys(int(value) for value in given if str(int(value)) == value))
 
 
 def _malformed(text: str) -> InputError:

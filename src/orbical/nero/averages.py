@@ -86,6 +86,8 @@ def averaging(
         stored = arrays.read("probabilities", model=model).swapaxes(0, 1)
         probs = torch.from_numpy(stored).double()
         kept = probs.isfinite().all(-1).all(0)
+        if int(kept.sum()) < 2:
+            raise InputError("scan", "at least 2 finished samples", int(kept.sum()))
         labels = torch.as_tensor(arrays.read("label")).long()[kept]
         rows.append(_averages_of_model(probs[:, kept], labels, numbers, group, bins, level, margin))
     places = ["identity", "mean", "worst"]

@@ -455,7 +455,7 @@ def _judge_failures(
         besides = _failure_mean_limits(harm[place, others], 1 - allowed, bounded)
         apart = known_mean(harm_out[place, chosen])
         gains = harm[place, chosen] - harm_out[place, chosen]
-        more = _failure_mean_limits(gains, 1 - 2 * allowed, bounded, -1.0)
+        more = _failure_mean_limits(gains, max(1 - 2 * allowed, 1e-9), bounded, -1.0)
         # Without a mean there is nothing to compare with; a mean without limits shows nothing.
         exceeds_others = own[1] > (-np.inf if np.isnan(besides[0]) else besides[2])
         exceeds_elsewhere = np.isnan(more[0]) or more[1] > 0

@@ -87,16 +87,24 @@ class Sweep:
         given, batch = batch, to_device(batch, self.device)
         doubt = self.task.input.doubt(batch)
         target = None if target is None else to_device(target, self.device)
+        told = 0
+
+        def tell(inputs: int) -> None:
+            nonlocal told
+            told += inputs
+            advance(inputs)
+
         while True:
             try:
                 parts = [
-                    self._run_some(batch, target, rows, names, advance)
+                    self._run_some(batch, target, rows, names, tell)
                     for rows in self._samples_at_once(count_inputs(batch))
                 ]
                 return PassResults.joined(parts, given, doubt).to_host()
             except torch.OutOfMemoryError:
                 if self.batch_size == 1:
                     raise
+                tell(-told)  # all of them run again
                 self.batch_size //= 2
                 torch.cuda.empty_cache()
 

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._arrays import probability_tolerance
 from .._imports_and_paths import words_of
 from .._trees import Tree, flatten_leading, leaves, split_leading, tree_map
 from .._warnings import warn
@@ -173,7 +174,8 @@ def _warn_of_probed_probabilities(sweep: Sweep, name: str, raw: object) -> None:
     if sweep.task.truth_kind == "labels":
         alike, seen = bool((given <= 1).all()), "all are in 0 .. 1"
     else:
-        alike = bool(((given.sum(-1) - 1).abs() < 1e-4).all())
+        slack = max(probability_tolerance(given.dtype), probability_tolerance(torch.float32))
+        alike = bool(((given.double().sum(-1) - 1).abs() < slack).all())
         seen = "every row is >= 0 and sums to 1"
     if alike and bool((given >= 0).all()):
         warn(

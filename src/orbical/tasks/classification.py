@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._arrays import both_classes
+from .._arrays import both_classes, probability_tolerance
 from .._text import first_names, number
 from .._trees import Tree
 from .._warnings import warn
@@ -247,18 +247,23 @@ class Classification(SampleClassTask):
         return extras
 
 
+LARGEST_CLASS = 32_000
+"""Classes of pixels and points are stored in two bytes."""
+
+
 def class_probabilities(given: Tensor, outputs: str) -> Tensor:
     """Return the probabilities `[N, C, ...]` of what a model gives, or refuse what is none."""
     of_logits = outputs == "logits"
+    slack = max(1e-3, probability_tolerance(given.dtype))
     given = both_classes(reading.read_precision(given), logits=of_logits, axis=1)
     if of_logits:
         return given.softmax(1)
     total = given.sum(1)
-    if bool((given < -1e-6).any()) or bool(((total - 1).abs() > 1e-3).any()):
+    if bool((given < -1e-6).any()) or bool(((total - 1).abs() > slack).any()):
         sums = f"{number(float(total.min()))} .. {number(float(total.max()))}"
         got = f"classes that are negative or sum to {sums}"
         raise reading.wrong_output("probabilities", got, "for logits pass outputs='logits'")
-    return given.clamp_min(0)
+    return given.clamp(0, 1)
 
 
 SCORES = {

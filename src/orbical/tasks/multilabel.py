@@ -65,7 +65,7 @@ class MultiLabel(SampleClassTask):
 
     name: ClassVar[str] = "multilabel"
     gap_unit = ""  # a sum over labels
-    truth_name: ClassVar[str] = "checked_label_array"
+    truth_name: ClassVar[str] = "true_labels"
     truth_kind: ClassVar[str] = "labels"
     truth_dims = ("class",)
     detail_view: ClassVar[str] = "bars"

@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..groups import Elements
 from . import point_samples
 from ._maps import map_class_votes, map_tally, map_tally_variables, map_vote_disagreement
-from .classification import ClassTask, class_probabilities
+from .classification import LARGEST_CLASS, ClassTask, class_probabilities
 from .reading import check_as_predicted, read_class_indices, read_output, read_precision
 from .task import SHARE, Reader, Results, TaskOrbit, Variable, per_element, per_sample
 
@@ -96,6 +96,8 @@ class PointClassification(ClassTask):
         labels = read_class_indices(target, count, 2, -1, expected)
         if labels.numel() and int(labels.min()) < UNLABELED:
             raise InputError("labels", "class indices from 0, or -1", int(labels.min()))
+        if labels.numel() and int(labels.max()) > LARGEST_CLASS:
+            raise InputError("labels", f"class indices up to {LARGEST_CLASS}", int(labels.max()))
         return labels.to(torch.int16)
 
     def check_range(self, target: Tensor, outputs: Tree) -> None:

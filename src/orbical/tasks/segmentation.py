@@ -27,11 +27,10 @@ from ._maps import (
     reduced_label_maps,
     reduced_mean_maps,
 )
-from .classification import ClassTask, class_probabilities
+from .classification import LARGEST_CLASS, ClassTask, class_probabilities
 from .reading import read_class_indices, read_output
 from .task import SHARE, Reader, Results, TaskOutputs, Variable, per_element, per_sample
 
-LARGEST_CLASS = 32_000
 REGION_IOU = 0.5
 WHITE = 255
 

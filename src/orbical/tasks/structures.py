@@ -212,7 +212,7 @@ def complete_structures(inputs: object) -> NamedBatch:
 
 
 def structure_formula(numbers: Iterable[int]) -> str:
-    """Return the Hill structure_formula of a molecule: C and H first; numbers of 0 are padding.
+    """Return the Hill formula of a molecule: C and H first; numbers of 0 are padding.
 
     Example:
         >>> structure_formula([8, 1, 1, 0])
@@ -242,7 +242,7 @@ def structure_names(data: object) -> list[str] | None:
 
 
 def structure_display_name(name: str, numbers: Iterable[int]) -> str:
-    """Return the name and structure_formula of a molecule, or its structure_formula alone.
+    """Return the name and formula of a molecule, or its formula alone.
 
     Example:
         >>> structure_display_name("water", [8, 1, 1]), structure_display_name("", [2])

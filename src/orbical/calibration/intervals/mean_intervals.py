@@ -101,7 +101,8 @@ def mean_interval(
     )
     share = weight_shares(weights, values)
     expected, variance, third = (
-        (part * share**power).sum(-1) for power, part in enumerate(moments, start=1)
+        (part.where(share > 0, 0.0) * share**power).sum(-1)
+        for power, part in enumerate(moments, start=1)
     )
     return skewed_interval(values, share, expected, variance, third, level)
 
@@ -112,6 +113,7 @@ def skewed_interval(
     """Return `mean_interval` from the three moments `[...]` of a calibrated model's mean."""
     size = 1 / share.square().sum(-1)
     usual_reach, reach = normal_quantile(checked_level(level)), student_quantile(level, size - 1)
+    terms = terms.where(share > 0, 0.0)  # those that do not count may be infinite
     value = (terms * share).sum(-1)
     apart = (terms - value[..., None]) * share
     seen = apart.square().sum(-1) * size / (size - 1)
@@ -179,7 +181,8 @@ def share_interval(
     size = 1 / share.square().sum(-1)
     low, high = exact_interval_ends((value * size).numpy(), size.numpy(), (1 - level) / 2)
     ends = torch.as_tensor(low), torch.as_tensor(high)
-    beside = (square * (z * (1 - z) * share.square()).sum(-1)).sqrt()
+    spread = (z * (1 - z)).clamp(min=0)  # rounding may lift a confidence above 1
+    beside = (square * (spread * share.square()).sum(-1)).sqrt()
     usual = (expected - beside).clamp(min=0), (expected + beside).clamp(max=1)
     return Interval(value, *ends, expected, *usual, level, "Clopper and Pearson")
 
@@ -367,10 +370,13 @@ def unbounded_mean_interval(
     if given.ndim == 0:
         raise InputError("values", "shape [..., N]", "a number")
     seen = np.isfinite(given)
-    terms = np.where(seen, given, 0.0)
-    first, second, third, fourth = (np.asarray((terms**n).sum(-1)) for n in range(1, 5))
     count = np.asarray(seen.sum(-1))
-    return interval_of_sums(count, first, second, third, fourth, level, low=low)
+    # Powers of values far from 0 would round away how much they differ.
+    middle = np.where(seen, given, 0.0).sum(-1) / np.maximum(count, 1)
+    terms = np.where(seen, given - middle[..., None], 0.0)
+    sums = (np.asarray((terms**power).sum(-1)) for power in range(1, 5))
+    found = interval_of_sums(count, *sums, level=level, low=low - middle)
+    return CautionedMean(tuple(part + middle for part in found), found.caution)
 
 
 def interval_of_sums(

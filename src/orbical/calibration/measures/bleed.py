@@ -95,7 +95,7 @@ def aleatoric_bleed_terms(aleatoric: ArrayLike, truth: ArrayLike | None = None) 
     if truth is not None:
         number = _one_variance(truth)
         true = _of_shape(excess, _variances("truth", truth)) if number is None else number
-        excess = excess - true
+        excess = excess - true.to(excess.device)
     return excess.square()
 
 

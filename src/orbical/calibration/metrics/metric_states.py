@@ -119,6 +119,7 @@ class MeanMetric(MeasureMetric):
         assert self.entry.terms is not None
         terms = self.entry.terms(*arrays, **outputs).detach().double()
         each = torch.ones_like(terms) if weights is None else weights
+        terms = terms.where(each > 0, 0.0)  # those that do not count may be infinite
         self._add_sums((terms * each).sum(), each.sum())
 
     def compute(self) -> Tensor:

@@ -75,10 +75,10 @@ def pairs_within(scan: Scan | xr.Dataset) -> xr.Dataset:
             return _stacked_pairs_of_scan(
                 pair.rename({confidence: "confidence", correct: "correct"}), dim, what
             )
-    if {"probabilities", "checked_label_array"} <= names:
+    if {"probabilities", "true_labels"} <= names:
         labels = data.get("class_name", np.arange(data.sizes["class"]))
         return _pairs_by_class_of_scan(
-            data, data["probabilities"], data["checked_label_array"], "class_name", labels
+            data, data["probabilities"], data["true_labels"], "class_name", labels
         )
     if {"probabilities", "rank_error", "label"} <= names:
         reached = data["probabilities"].cumsum("class").isel({"class": slice(None, -1)}).clip(0, 1)
