@@ -370,13 +370,10 @@ def unbounded_mean_interval(
     if given.ndim == 0:
         raise InputError("values", "shape [..., N]", "a number")
     seen = np.isfinite(given)
+    terms = np.where(seen, given, 0.0)
+    first, second, third, fourth = (np.asarray((terms**n).sum(-1)) for n in range(1, 5))
     count = np.asarray(seen.sum(-1))
-    # Powers of values far from 0 would round away how much they differ.
-    middle = np.where(seen, given, 0.0).sum(-1) / np.maximum(count, 1)
-    terms = np.where(seen, given - middle[..., None], 0.0)
-    sums = (np.asarray((terms**power).sum(-1)) for power in range(1, 5))
-    found = interval_of_sums(count, *sums, level=level, low=low - middle)
-    return CautionedMean(tuple(part + middle for part in found), found.caution)
+    return interval_of_sums(count, first, second, third, fourth, level, low=low)
 
 
 def interval_of_sums(
