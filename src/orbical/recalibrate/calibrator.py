@@ -26,7 +26,7 @@ from .._arrays import (
     as_array,
     both_classes,
     check_finite,
-    probability_tolerance,
+    row_sum_tolerance,
     single_precision,
     warn_of_probabilities,
 )
@@ -35,7 +35,6 @@ from ..errors import InputError, StoreError, WithUsage, check_name, unknown_name
 
 _OUTPUTS = ("logits", "probabilities")
 _FLOATS = (np.float64, np.float32, np.float16)
-_SLACK = 1e-3  # scikit-learn's GaussianNB misses a sum of 1 by 3e-4 in single precision
 
 
 class ScoreReader(WithUsage, BaseEstimator):  # type: ignore[misc]
@@ -143,7 +142,7 @@ def _checked_calibrator_probabilities(rows: Tensor) -> Tensor:
     seen = single_precision(rows.detach())
     low, sums = seen.min().item(), seen.sum(-1)
     farthest = sums[(sums - 1).abs().argmax()].item()
-    if low < 0 or abs(farthest - 1) > max(probability_tolerance(rows.dtype), _SLACK):
+    if low < 0 or abs(farthest - 1) > row_sum_tolerance(rows.dtype):
         raise InputError(
             "X",
             "probabilities, values >= 0 in rows that sum to 1",

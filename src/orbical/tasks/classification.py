@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._arrays import both_classes, probability_tolerance
+from .._arrays import both_classes, row_sum_tolerance
 from .._text import first_names, number
 from .._trees import Tree
 from .._warnings import warn
@@ -254,7 +254,7 @@ LARGEST_CLASS = 32_000
 def class_probabilities(given: Tensor, outputs: str) -> Tensor:
     """Return the probabilities `[N, C, ...]` of what a model gives, or refuse what is none."""
     of_logits = outputs == "logits"
-    slack = max(1e-3, probability_tolerance(given.dtype))
+    slack = row_sum_tolerance(given.dtype)
     given = both_classes(reading.read_precision(given), logits=of_logits, axis=1)
     if of_logits:
         return given.softmax(1)
