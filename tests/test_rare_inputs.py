@@ -51,11 +51,16 @@ def test_rounded_probabilities_are_shares_everywhere(dtype):
     ob.nero.aggregate(scan, interval=True)
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_a_softmax_in_half_precision_is_noticed(dtype):
-    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(36, 200))
+@pytest.mark.parametrize(
+    ("dtype", "row"),
+    [
+        (torch.float16, [0.03900146484375, 0.3466796875, 0.54736328125, 0.066650390625]),
+        (torch.bfloat16, [0.01092529296875, 0.83984375, 0.056884765625, 0.09033203125]),
+    ],
+)
+def test_a_softmax_in_half_precision_is_noticed(dtype, row):
     with pytest.warns(UserWarning, match="every row is >= 0 and sums to 1"):
-        scanned(lambda x: net(x).softmax(-1).to(dtype))
+        scanned(lambda x: torch.tensor(row, dtype=dtype).expand(len(x), 4))
 
 
 def test_an_infinite_loss_without_weight_does_not_count():
@@ -94,6 +99,8 @@ def test_outputs_in_memory_may_have_gradients_and_a_column_of_labels():
     found = ob.conformal.along_orbit({"logits": logits, "labels": labels[:, None]}, method)
     plain = ob.conformal.along_orbit({"logits": logits.detach(), "labels": labels}, method)
     assert found.coverage.equals(plain.coverage)
+    with pytest.raises(InputError, match="labels: expected 40 labels"):
+        ob.conformal.along_orbit({"logits": logits, "labels": labels[:39]}, method)
 
 
 def test_a_class_named_twice_counts_once():

@@ -228,8 +228,8 @@ def _coverage_at_one_position(outputs: Any) -> xr.Dataset:
     else:
         given = {name: outputs[name] for name in ("logits", "probs") if name in outputs}
         probs = probabilities(**given).detach().cpu().numpy()
+        right = top_label(**given, labels=outputs["labels"])[1].cpu().numpy()[None, :, None]
         truth = as_numpy("labels", outputs["labels"]).reshape(len(probs))
-        right = top_label(**given, labels=truth)[1].cpu().numpy()[None, :, None]
         values = {"probabilities": probs[None, :, None], "score": right * 1.0, "correct": right}
         coords, task, last = {"label": ("sample", truth)}, "classification", "class"
     dims = ("model", "sample", "element", last)

@@ -138,11 +138,11 @@ def _is_language_model(place: str) -> bool:
 def _is_endpoint(text: str) -> bool:
     """Check for the address of a server of language models rather than of a file.
 
-    >>> _is_endpoint("http://localhost:8000/v1#gemma"), _is_endpoint("https://host/net.onnx")
+    >>> _is_endpoint("http://localhost:8000/v1#llama.pt"), _is_endpoint("https://host/net.onnx")
     (True, False)
     """
-    path = Path(_split_decoding(text)[0])
-    return text.startswith(("http://", "https://")) and path.suffix not in _FILES
+    of_file = "#" not in text and Path(_split_decoding(text)[0]).suffix in _FILES
+    return text.startswith(("http://", "https://")) and not of_file
 
 
 def _predictor_from_text(text: str) -> Predictor:
